@@ -129,7 +129,8 @@ Admission admit(std::span<const wire::Frame> message, const std::string& default
   if (!wire::is_from_client(type)) {
     admission.refusal = *wire::encode(
         {envelope->request,
-         wire::ErrorReply{unsupported("type", "this message is not for the daemon"), 0}});
+         wire::ErrorReply{unsupported("type", "clients may not send this message to the daemon"),
+                          0}});
     return admission;
   }
   // A Ping is about the daemon, whatever model it names.

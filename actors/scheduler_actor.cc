@@ -171,7 +171,7 @@ class SchedulerActor {
     const SendResult result = port_.send(frames);
     if (result == SendResult::kSent) return;
     if (result == SendResult::kFull) throw std::runtime_error("an actor's queue is full");
-    spdlog::debug("{} is not there; a message to it is dropped", name);
+    spdlog::debug("{} is not connected; a message to it is dropped", name);
   }
 
   void finish() {

@@ -112,7 +112,7 @@ void StoreActor::work(const wire::StorePages& store, const Send& send) {
 // Beyond the budget, the pages that have been unused for longest are evicted.
 Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& written,
                           std::vector<std::string>& removed, const Send& send) {
-  if (durable_ == nullptr) return unsupported("state_dir", "nothing is kept");
+  if (durable_ == nullptr) return unsupported("state_dir", "the daemon keeps nothing on disk");
   std::vector<RunPage> pages;
   std::vector<uint8_t> last;  // a copy of the last page, which may be a short one
   for (const wire::ChainPage& page : store.pages) {
@@ -288,8 +288,8 @@ void StoreActor::work(const wire::StoreSearch& search, const Send& send) {
   answer.job = search.job;
   if (durable_ == nullptr) {
     answer.error = unsupported("query",
-                               "texts are searched on disk, and this daemon keeps nothing "
-                               "there (--state-dir '')");
+                               "only texts on disk can be searched, and this daemon keeps "
+                               "nothing there (--state-dir '')");
     return send(std::move(answer));
   }
   auto hits =
@@ -305,12 +305,14 @@ void StoreActor::work(const wire::StoreSearch& search, const Send& send) {
 
 void StoreActor::work(const wire::StoreCheck& check, const Send& send) {
   if (upkeep_) return upkeep_->start(check, send);
-  send(wire::StoreChecked{check.job, unsupported("state_dir", "nothing is kept"), {}});
+  send(wire::StoreChecked{
+      check.job, unsupported("state_dir", "the daemon keeps nothing on disk"), {}});
 }
 
 void StoreActor::work(const wire::StoreBackup& backup, const Send& send) {
   if (upkeep_) return upkeep_->start(backup, send);
-  send(wire::StoreBackedUp{backup.job, unsupported("state_dir", "nothing is kept"), {}});
+  send(wire::StoreBackedUp{
+      backup.job, unsupported("state_dir", "the daemon keeps nothing on disk"), {}});
 }
 
 void StoreActor::tell_forgotten(const Send& send) {
@@ -355,8 +357,8 @@ void StoreActor::answer(Waiting&& waiting, const Send& send) {
   const bool erased = ack != nullptr && !ack->error && durable_ != nullptr;
   if (erased && waiting.erases_pages && !durable_->kv().is_clean()) {
     ack->error = Error{ErrorCode::kIo, "kv",
-                       "what was deleted could not be overwritten in a file of pages; that is "
-                       "tried again"};
+                       "deleted pages could not be overwritten in their file; the daemon tries "
+                       "again"};
   } else if (erased && waiting.erases_text) {
     return forgetting_.push_back(std::move(waiting.answer));
   }

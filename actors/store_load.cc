@@ -35,7 +35,7 @@ size_t text_bytes(const Chunk& chunk) {
 bool can_be_sent(const Chunk& chunk) {
   const Status fits = wire::check_size(chunk);
   if (fits.ok()) return true;
-  spdlog::error("chunk {} of tenant {} stays on disk and is not used: {}", chunk.id, chunk.tenant,
+  spdlog::error("chunk {} of tenant {} is not used, and stays on disk: {}", chunk.id, chunk.tenant,
                 fits.error().to_string());
   return false;
 }

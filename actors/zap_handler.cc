@@ -47,9 +47,9 @@ Task<> ZapHandler::run() {
     const std::optional<wire::Frames> question = co_await port_.recv();
     if (!question) co_return;
     const wire::Frames answer = zap_answer(*question, allowed_);
-    if (answer.empty()) throw std::runtime_error("libzmq asked what is no question of ZAP 1.0");
+    if (answer.empty()) throw std::runtime_error("libzmq sent a request that is not ZAP 1.0");
     if (answer[2] != "200")
-      spdlog::debug("a client at {} has no key that is allowed", (*question)[kAddress]);
+      spdlog::debug("a client at {} has no allowed key", (*question)[kAddress]);
     port_.send(answer);
   }
 }

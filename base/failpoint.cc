@@ -55,7 +55,7 @@ Status arm_failpoint(std::string_view text) {
     const char* const end = digits.data() + digits.size();
     const auto [stop, error] = std::from_chars(digits.data(), end, passages);
     if (error != std::errc() || stop != end || passages == 0) {
-      return invalid_argument("CASCADE_FAILPOINT", "the number behind the name must be 1 or more");
+      return invalid_argument("CASCADE_FAILPOINT", "the number after the name must be 1 or more");
     }
   }
   failpoint_internal::passages_left = passages;

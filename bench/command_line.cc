@@ -25,7 +25,7 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
     commands += (commands.empty() ? "" : ", ") + command->get_name();
   }
   const std::string problem =
-      unknown.empty() ? "a command is missing" : "\"" + unknown.front() + "\" is no command";
+      unknown.empty() ? "a command is missing" : "\"" + unknown.front() + "\" is not a command";
   std::fprintf(stderr, "%s: %s; it must be one of: %s\n", app.get_name().c_str(), problem.c_str(),
                commands.c_str());
   return kExitUsage;

@@ -319,7 +319,7 @@ Status give_up_unnamed(Chunk& chunk, EndedHolders* ended) {
   const bool several_names = kind == HolderKind::kName && count > 1;
   if (several_names || (count == 0 && count_of(chunk, HolderKind::kSession) > 0)) {
     const std::string advice =
-        several_names ? "say by \"name\" which of them, or give up \"all\""
+        several_names ? "say with \"name\" which of them, or give up \"all\""
                       : "a session's turn ends with \"session delete --outputs\", or with \"all\"";
     return conflict("chunk " + in_quotes(chunk.id) + " is held by " + describe_holders(chunk) +
                     ": " + advice);

@@ -90,11 +90,11 @@ void add_entry(Configuration& configuration, const std::string& path, const toml
     std::string swapped = name;
     std::ranges::replace(swapped, '-', '_');
     const Setting* meant = setting_of_key(swapped);
-    if (meant != nullptr) return problem("is no setting; it is written " + swapped);
+    if (meant != nullptr) return problem("is not a setting; write it as " + swapped);
     std::vector<std::string> keys;
     for (const Setting& known : settings()) keys.push_back(key_of(known));
     const std::string close = did_you_mean(name, keys);
-    return problem("is no setting" + (close.empty() ? "; see cascaded.toml(5)" : close));
+    return problem("is not a setting" + (close.empty() ? "; see cascaded.toml(5)" : close));
   }
   auto texts = texts_of(*setting, node);
   if (!texts) {
@@ -138,7 +138,7 @@ std::string quotes_for(std::string_view text, size_t line_number) {
   const std::string_view value = trimmed(behind.substr(0, behind.find('#')));
   if (key.empty() || value.empty() || is_bare(value)) return {};
   if (value.find_first_of("\"'[]{}=\\") != value.npos) return {};
-  return "; texts stand in quotes: " + std::string(key) + " = \"" + std::string(value) + '"';
+  return "; put texts in quotes: " + std::string(key) + " = \"" + std::string(value) + '"';
 }
 
 void add_file(Configuration& configuration, const std::string& path) {
@@ -157,7 +157,7 @@ void add_file(Configuration& configuration, const std::string& path) {
   } catch (const toml::parse_error& error) {
     configuration.problems.push_back(
         invalid_argument(path + ':' + std::to_string(error.source().begin.line),
-                         "is no TOML: " + std::string(error.description()) +
+                         "is not TOML: " + std::string(error.description()) +
                              quotes_for(*text, error.source().begin.line)));
   }
 }

@@ -43,7 +43,8 @@ void add_environment(Configuration& configuration, const char* const* environmen
     if (setting == nullptr) {
       std::vector<std::string> variables;
       for (const Setting& known : settings()) variables.push_back(variable_of(known));
-      configuration.warnings.push_back(variable + " in the environment is no setting of cascaded" +
+      configuration.warnings.push_back(variable +
+                                       " in the environment is not a setting of cascaded" +
                                        did_you_mean(variable, variables));
       continue;
     }

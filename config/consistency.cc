@@ -100,7 +100,7 @@ class Checker {
         wrong("tenant", "must have 1 to " + std::to_string(kTenantBytesMax) +
                             " of a-z, 0-9, _ and -, got \"" + *tenant + '"');
       } else if (*tenant == kLocalTenant || std::find(tenants.begin(), tenant, *tenant) != tenant) {
-        wrong("tenant", '"' + *tenant + "\" is there already");
+        wrong("tenant", '"' + *tenant + "\" exists already");
       } else if (tenant_endpoint(run_dir(), *tenant) == endpoint()) {
         wrong("endpoint", "is the socket of the tenant \"" + *tenant + '"');
       } else {
@@ -140,7 +140,7 @@ class Checker {
                "ipc://" + address.substr(kUnixAddress.size()) == endpoint()) {
       wrong("http", "is the socket that ZeroMQ clients connect to");
     } else if (!*local && empty("http-keys")) {
-      wrong("http", address + " can be reached from other machines; that needs --http-keys");
+      wrong("http", address + " can be reached from other machines: this needs --http-keys");
     }
   }
 
@@ -155,12 +155,12 @@ class Checker {
       if (origin == "*") {
         if (empty("http-keys")) {
           wrong("http-origin",
-                "* lets pages of every site use the model; that needs --http-keys. Or name the "
+                "* lets pages of every site use the model: this needs --http-keys. Or name the "
                 "sites");
         }
         const auto local = given("http") ? is_local_address(with_host(text("http"))) : true;
         if (local.ok() && !*local) {
-          wrong("http-origin", "* is for addresses of this machine only; name the sites");
+          wrong("http-origin", "* is allowed only with addresses of this machine; name the sites");
         }
       } else if (!is_origin(origin)) {
         wrong("http-origin",
@@ -195,7 +195,7 @@ class Checker {
         wrong("http-model-alias",
               "must be ALIAS=NAME, such as gpt-4o=default, got \"" + given + '"');
       } else if (!aliases.insert(alias).second) {
-        wrong("http-model-alias", '"' + alias + "\" is there twice");
+        wrong("http-model-alias", '"' + alias + "\" is given twice");
       }
     }
   }
@@ -220,8 +220,8 @@ class Checker {
     const auto bytes = parse_size("", text("kv-memory"));
     if (!bytes.ok() || *bytes <= place_.memory_bytes) return;
     wrong("kv-memory", "must be at most " + std::to_string(place_.memory_bytes >> 20) +
-                           "M, all the memory that the process may have (of which the weights "
-                           "take some, too), got \"" +
+                           "M, the memory that the process may have (the weights take some of "
+                           "it, too), got \"" +
                            text("kv-memory") + '"');
   }
 

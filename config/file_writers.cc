@@ -12,7 +12,7 @@ std::vector<std::string> warnings_of_writers(const std::string& path) {
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0) return warnings;
   if ((file.st_mode & S_IWOTH) != 0) {
-    warnings.push_back(path + ": everybody may write it (chmod o-w " + path + ")");
+    warnings.push_back(path + ": everybody may write to it (chmod o-w " + path + ")");
   }
   std::string folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";

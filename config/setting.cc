@@ -78,8 +78,8 @@ std::string allowed_of(const Setting& setting) {
              std::to_string(setting.most) + " (" + std::string(setting.allowed) + ")";
     case Kind::kShare: return "a number from 0 to 1";
     case Kind::kSize:
-      return "a whole number of bytes from 1 to 9223372036854775807, or of KiB, MiB or GiB with K, "
-             "M or G behind it (512M, 4G)";
+      return "a whole number of bytes from 1 to 9223372036854775807, or of KiB, MiB or GiB "
+             "followed by K, M or G (512M, 4G)";
     case Kind::kList: return "a list: " + std::string(setting.allowed);
     case Kind::kText:
     case Kind::kPath: return std::string(setting.allowed);
@@ -91,7 +91,7 @@ Status check(const Setting& setting, const std::vector<std::string>& texts,
              const std::string& where) {
   if (setting.kind != Kind::kList && texts.size() != 1) {
     return invalid_argument(
-        where, "must be given once, is there " + std::to_string(texts.size()) + " times");
+        where, "must be given once, is given " + std::to_string(texts.size()) + " times");
   }
   for (const std::string& text : texts) {
     if (is_allowed(setting, text)) continue;
@@ -103,8 +103,8 @@ Status check(const Setting& setting, const std::vector<std::string>& texts,
 Result<int64_t> parse_size(const std::string& where, const std::string& text) {
   const Error bad = invalid_argument(where,
                                      "must be a whole number of bytes from 1 to "
-                                     "9223372036854775807, or of KiB, MiB or GiB with K, "
-                                     "M or G behind it (512M, 4G), got \"" +
+                                     "9223372036854775807, or of KiB, MiB or GiB followed by K, "
+                                     "M or G (512M, 4G), got \"" +
                                          text + "\"");
   int64_t number = 0;
   const char* const end = text.data() + text.size();

@@ -149,7 +149,7 @@ class Service {
       loader = std::thread(work);
     } catch (const std::system_error& error) {
       return resource_exhausted(
-          "threads", std::string("there is none to load the model with: ") + error.what());
+          "threads", std::string("no memory is left to load the model: ") + error.what());
     }
     take_signal();
     tell_progress();
@@ -281,7 +281,7 @@ class Service {
     }
     for (const std::string& change : plan.applied) spdlog::info("changed: {}", change);
     for (const std::string& change : plan.refused) {
-      spdlog::warn("changed, but takes a restart: {}", change);
+      spdlog::warn("changed, but needs a restart: {}", change);
     }
     spdlog::set_level(spdlog::level::from_str(plan.options.log_level));
     settings_.options = std::move(plan.options);
@@ -358,7 +358,7 @@ void say_that_nothing_is_kept(const ParsedOptions& parsed) {
 [[noreturn]] void end_at_once(ZmqContext& context, int exit_code) {
   constexpr int kMarginMs = 500;  // for the I/O thread, after the last client's time
   if (!context.end_within(std::chrono::milliseconds(kClientLingerMs + kMarginMs))) {
-    spdlog::warn("clients may not have got their last answers");
+    spdlog::warn("clients may not have received their last answers");
   }
   std::_Exit(exit_code);
 }

@@ -89,7 +89,7 @@ void Health::beat() {
   if (verdict.feed) manager_.feed();
   if (verdict.stuck != stuck_) {
     for (const std::string& actor : verdict.stuck) {
-      spdlog::warn("{} has not moved on for {} ms: the watchdog is not fed", actor,
+      spdlog::warn("{} has made no progress for {} ms: the watchdog is not fed", actor,
                    rule_.hungry_us() / 1000);
     }
   }

@@ -42,7 +42,7 @@ Result<HttpListener> open_listener(const std::string& address, const std::vector
   if (inherited.size() > 1) {
     for (const int descriptor : inherited) ::close(descriptor);
     return invalid_argument("LISTEN_FDS", "has " + std::to_string(inherited.size()) +
-                                              " sockets for HTTP; there may be one");
+                                              " sockets for HTTP; only one is allowed");
   }
   if (!inherited.empty()) return HttpListener::adopt(inherited.front());
   auto listener = HttpListener::open(address);
@@ -80,7 +80,7 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
   const std::set<std::string> origins(options.http_origins.begin(), options.http_origins.end());
   if (origins.contains("*") && !listener->is_local()) {
     return invalid_argument("--http-origin",
-                            "* is for addresses of this machine only; name the sites");
+                            "* is allowed only with addresses of this machine; name the sites");
   }
   http_options.hosts = http::host_rules({options.http_hosts.begin(), options.http_hosts.end()},
                                         /*any_address=*/!listener->is_local(), origins);
@@ -126,10 +126,10 @@ Status HttpDoor::reload_keys(const std::string& file) {
         "--http-keys", "is needed: " + listener_.address() + " can be reached from other machines");
   }
   if (!keys.are_asked() && options_.keys->get()->are_asked()) {
-    return invalid_argument("--http-keys", "to ask for no keys any more takes a restart");
+    return invalid_argument("--http-keys", "a restart is needed to serve without keys");
   }
   if (keys.are_asked() && keys.empty()) {
-    spdlog::warn("{} has no key any more: nobody may use HTTP", file);
+    spdlog::warn("{} has no keys any more: nobody may use HTTP", file);
   }
   options_.keys->set(std::move(keys));
   return {};

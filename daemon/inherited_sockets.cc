@@ -38,7 +38,7 @@ Result<InheritedSockets> InheritedSockets::take() {
     }
   }
   if (bad.empty()) return sockets;
-  return invalid_argument("LISTEN_FDS", "descriptor " + bad + " is no listening stream socket");
+  return invalid_argument("LISTEN_FDS", "descriptor " + bad + " is not a listening stream socket");
 }
 
 InheritedSockets::InheritedSockets(InheritedSockets&& other) noexcept

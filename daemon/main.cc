@@ -25,8 +25,8 @@ void forbid_cores() {
 }
 
 constexpr char kNoMemory[] =
-    "cascaded: no memory is left for what was to be done: see --kv-memory, and the limits of the "
-    "process (ulimit -v, MemoryMax= of the unit)\n";
+    "cascaded: out of memory: see --kv-memory, and the limits of the process (ulimit -v, "
+    "MemoryMax= of the unit)\n";
 
 // Called for an exception that nothing catches. A lack of memory is not a fault of the program: the
 // process reports it and exits without a crash. Everything that was acknowledged is on disk.

@@ -40,7 +40,7 @@ bool ModelRouter::may_change(const Requester& from) {
   if (is_local(from.door)) return true;
   refuse(from, {ErrorCode::kConflict, "tenant",
                 "only the tenant \"" + std::string(kLocalTenant) +
-                    "\" loads and unloads models: they are every tenant's"});
+                    "\" may load and unload models: all tenants use them"});
   return false;
 }
 

@@ -187,7 +187,7 @@ Catalog ModelCatalog::scan() {
     if (!names.insert((*file)->name).second) {
       if ((*file)->name == default_name_) continue;
       catalog.warnings.push_back(options_.models_dir + ": there are two models " + (*file)->name +
-                                 "; the first counts");
+                                 "; the first one is used");
       continue;
     }
     catalog.models.push_back(describe((*file)->name, path.native(), (*file)->is_gguf));

@@ -43,7 +43,7 @@ void log_load(const Model& model) {
   if (load.type_why.empty()) return;
   spdlog::info("weights as {}{}: {} (--weights says otherwise)",
                to_string(model.options.weight_type),
-               model.weights.mixed_types ? ", and as int8 what int4 cannot hold as it is" : "",
+               model.weights.mixed_types ? ", and as int8 where int4 would change the values" : "",
                load.type_why);
 }
 
@@ -75,13 +75,12 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
   if (before == nullptr || store.kv().bytes_on_disk() == 0) return {};
   const bool same = before->weight_type == now.weight_type && before->kv_type == now.kv_type;
   spdlog::warn(
-      "the state directory has K and V of {} with weights as {}, K and V as {}{}: they are not "
-      "used now ({}, {}), what is asked for is computed again; {}",
+      "the state directory has K and V of {} with weights as {}, K and V as {}{}: this model and "
+      "its types ({}, {}) cannot use them and compute anew; {}",
       now.name, before->weight_type, before->kv_type, same ? ", of another version of it" : "",
       now.weight_type, now.kv_type,
-      same
-          ? "they go when max_disk needs their place"
-          : "--weights " + before->weight_type + " --kv " + before->kv_type + " goes on with them");
+      same ? "they are removed when max_disk needs their room"
+           : "--weights " + before->weight_type + " --kv " + before->kv_type + " would use them");
   return {};
 }
 

@@ -274,7 +274,7 @@ ModelKeeper::Room ModelKeeper::make_room(Operation& operation) {
   if (!operation.refusal.ok()) return Room::kDecided;
   const bool is_wanted = operation.restores || !operation.done.empty();
   if (!is_wanted && !hooks_.is_waited_for(operation.name)) {
-    operation.refusal = Error{ErrorCode::kCancelled, "", "nobody waits for it any more"};
+    operation.refusal = Error{ErrorCode::kCancelled, "", "no request waits for it any more"};
     return Room::kDecided;
   }
   if (model.entry.problem) {
@@ -292,7 +292,8 @@ ModelKeeper::Room ModelKeeper::make_room(Operation& operation) {
   if (!plan.ok()) operation.refusal = plan.error();
   if (!plan.ok() || plan->fits) return Room::kDecided;
   if (operation.restores) {
-    operation.refusal = resource_exhausted("max_model_memory", "its room was taken meanwhile");
+    operation.refusal =
+        resource_exhausted("max_model_memory", "another model took its room meanwhile");
     return Room::kDecided;
   }
   if (!operation.checked) {
@@ -365,7 +366,8 @@ void ModelKeeper::bring_back(const std::vector<std::string>& names, const std::s
         operations_, [&](const Operation& operation) { return operation.name == name; });
     const auto model = models_.find(name);  // its files may have been removed
     if (is_asked_for || model == models_.end() || model->second.state != State::kUnloaded) continue;
-    spdlog::info("loading {} again: {}, which it made room for, was not loaded", name, failed);
+    spdlog::info("loading {} again, since {}, which it made room for, was not loaded", name,
+                 failed);
     operations_.push_front(Operation{.load = true, .name = name, .restores = true});
   }
 }

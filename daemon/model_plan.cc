@@ -73,7 +73,7 @@ Result<std::optional<ModelFile>> model_file_of(const std::string& file_name, boo
     return invalid_argument(field, std::string("as a model's name ") + kModelNameRule);
   }
   if (file.name == "default") {
-    return invalid_argument(field, "\"default\" is what the model of --model is also called");
+    return invalid_argument(field, "\"default\" is another name of the model of --model");
   }
   return std::optional<ModelFile>(std::move(file));
 }

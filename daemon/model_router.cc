@@ -282,7 +282,7 @@ void ModelRouter::control(const std::string& model, Requester from, wire::Frames
   if (line.open.contains(target)) return forward(model, from, frames);
   const auto found = std::ranges::find(line.waiting, target, &Waiting::from);
   if (found == line.waiting.end()) {
-    return refuse(from, not_found("target", "is no request that waits or runs"));
+    return refuse(from, not_found("target", "is not a waiting or running request"));
   }
   if (cancel == nullptr) return wait_for(model, std::move(from), std::move(frames));
   const auto message = std::span<const wire::Frame>(found->frames).subspan(1);

@@ -176,9 +176,9 @@ void add_options(CLI::App& app, CommandLine& line) {
       "Exit codes: 0 stopped by SIGINT or SIGTERM; 1 it could not start or go on; 2 the command "
       "line or the\nconfiguration is wrong.");
   app.add_option("--config", line.file,
-                 "file of settings, cascaded.toml(5); with it SIGHUP reads it again (default: "
+                 "file of settings, cascaded.toml(5); SIGHUP reads it again (default: "
                  "$CASCADED_CONFIG, else none)");
-  app.add_flag("--check", line.check, "only say whether the settings are good, and exit");
+  app.add_flag("--check", line.check, "only check the settings, and exit");
   for (const Setting& setting : config::settings()) {
     auto* option =
         app.add_option(flag_of(setting), line.given[std::string(setting.name)], help_of(setting))
@@ -196,14 +196,14 @@ std::string about_unknown_words(const CLI::App& app) {
   const auto flag = std::ranges::find_if(unknown, [](const auto& w) { return w.starts_with('-'); });
   if (flag == unknown.end()) {
     return "\"" + unknown.front() +
-           "\" is no option: a setting is an option and its value, such as --model DIR";
+           "\" is not an option: a setting is an option and its value, such as --model DIR";
   }
   std::vector<std::string> flags;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
   }
   const std::string name = flag->substr(0, flag->find('='));
-  return name + " is no option" + did_you_mean(name, flags);
+  return name + " is not an option" + did_you_mean(name, flags);
 }
 
 Configuration layers(const CommandLine& line) {

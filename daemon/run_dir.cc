@@ -41,7 +41,7 @@ Result<RunDir> RunDir::open(std::string path) {
   struct stat info = {};
   if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode) && info.st_uid != 0 &&
       info.st_uid != ::geteuid()) {
-    return invalid_argument(path, "is a link of another user");
+    return invalid_argument(path, "is a link that belongs to another user");
   }
   if (::stat(path.c_str(), &info) != 0) return io_error(path, errno);
   if (!S_ISDIR(info.st_mode)) return invalid_argument(path, "is not a folder");
@@ -72,7 +72,7 @@ SocketFile::SocketFile(const std::string& endpoint) : path_(endpoint.substr(kIpc
 Status SocketFile::check_free() const {
   struct stat info = {};
   if (::lstat(path_.c_str(), &info) != 0) return {};
-  if (!S_ISSOCK(info.st_mode)) return invalid_argument(path_, "is there, and is no socket");
+  if (!S_ISSOCK(info.st_mode)) return invalid_argument(path_, "exists, and is not a socket");
   if (!is_served(path_)) return {};
   return Error{ErrorCode::kConflict, path_, "somebody listens there already"};
 }
@@ -91,7 +91,7 @@ void SocketFile::open_to_group() const {
   const bool given = around.st_gid == socket.st_gid ||
                      ::lchown(path_.c_str(), static_cast<uid_t>(-1), around.st_gid) == 0;
   if (!given || ::chmod(path_.c_str(), 0660) != 0) {
-    spdlog::warn("{}: its group cannot be let in: {}", path_, std::strerror(errno));
+    spdlog::warn("{}: its group cannot get access: {}", path_, std::strerror(errno));
   }
 }
 

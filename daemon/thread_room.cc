@@ -61,7 +61,7 @@ Status check_thread_room(int threads) {
   return resource_exhausted(
       "threads", "the daemon needs " + std::to_string(threads) +
                      " threads, and the system gave it " + std::to_string(started.size() + 1) +
-                     " (" + problem + "); what limits them: ulimit -u (" +
+                     " (" + problem + "); the limits are ulimit -u (" +
                      limit_text(RLIMIT_NPROC, 1, "") + "), ulimit -v (" +
                      limit_text(RLIMIT_AS, kMiB, " MiB") + "), TasksMax= of the unit");
 }

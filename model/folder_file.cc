@@ -50,7 +50,8 @@ Status check_in_model_folder(const fs::path& path) {
   return invalid_argument(
       utf8_replace_malformed(path.native()),
       "is a link to " + utf8_replace_malformed(target.native()) +
-          ", which is no file of this model: put a copy into the folder if it is to be one");
+          ", which is not a file of this model: put a copy into the folder if it belongs to the "
+          "model");
 }
 
 Result<std::string> read_folder_file(const fs::path& path, size_t bytes_max) {

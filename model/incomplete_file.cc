@@ -45,8 +45,7 @@ Status check_is_downloaded(const std::string& name, std::string_view bytes) {
   }
   if (is_web_page(bytes)) {
     return data_corrupt(name,
-                        "is a web page, and not the file: read it, it may say why the download was "
-                        "refused");
+                        "is a web page, not the file: it may say why the download was refused");
   }
   return {};
 }

@@ -12,7 +12,7 @@ namespace cascade {
 
 // The error text for a file that is shorter than its header announces.
 inline constexpr std::string_view kCutOffFile =
-    "the file is cut off, as by a download that did not end: download it again";
+    "the file is cut off, as after an incomplete download: download it again";
 
 // Checks that the download of a file has left the file itself. `bytes` are all of its bytes or the
 // first 1,024; at most 1,024 are read. Errors: kDataCorrupt, field `name`, with what to do, if it

@@ -70,7 +70,7 @@ void PackedCache::put_aside(const std::string& path) {
   const size_t slash = path.rfind('/');
   const auto moved = set_aside(calls_, path.substr(0, slash), path.substr(slash + 1));
   if (!moved.ok()) return;  // the write that follows reports the cause
-  warn(data_corrupt(path, "is something else than it should be"),
+  warn(data_corrupt(path, "is not what it should be"),
        "it is " + *moved + " now; delete it if nobody needs it");
 }
 

@@ -94,7 +94,7 @@ Result<std::vector<int64_t>> read_numbers(const Json& entry, const std::string& 
   const auto problem = [&](const char* what) {
     return data_corrupt(name, std::string(key) + what);
   };
-  if (list == nullptr || !list->is_array()) return problem(" is missing or no list");
+  if (list == nullptr || !list->is_array()) return problem(" is missing, or not a list");
   if (list->size() > count_max) {
     return data_corrupt(name, std::string(key) + " has " + std::to_string(list->size()) +
                                   " entries, limit " + std::to_string(count_max));
@@ -144,7 +144,7 @@ Result<TensorEntry> read_entry(const std::string& name, const Json& json) {
   entry.name = name;
   const Json* type = find_field(json, "dtype");
   if (type == nullptr || !type->is_string()) {
-    return data_corrupt(name, "dtype is missing or no string");
+    return data_corrupt(name, "dtype is missing, or not a string");
   }
   entry.type_name = type->get<std::string>();
   ASSIGN_OR_RETURN(entry.shape, read_numbers(json, name, "shape", kDimensionsMax));
@@ -172,14 +172,14 @@ Status check_layout(std::vector<TensorEntry>& entries, uint64_t data_bytes) {
     if (entry.begin != covered) {
       const char* what = entry.begin < covered ? "overlaps another tensor" : "follows a gap";
       return data_corrupt(entry.name, std::string(what) + ": it begins at " +
-                                          std::to_string(entry.begin) + ", those before end at " +
-                                          std::to_string(covered));
+                                          std::to_string(entry.begin) +
+                                          ", the previous one ends at " + std::to_string(covered));
     }
     covered = entry.end;
   }
   if (covered == data_bytes) return {};
   return bad_header("leaves " + std::to_string(data_bytes - covered) +
-                    " bytes at the end of the file to no tensor");
+                    " bytes at the end of the file that belong to no tensor");
 }
 
 }  // namespace

@@ -227,8 +227,8 @@ Digest TensorDigest::finish() const {
 
 Error not_finite(const std::string& tensor) {
   return data_corrupt(tensor,
-                      "has values that are infinite, no numbers, or beyond the type that weights "
-                      "are packed as: its file is damaged");
+                      "has values that are infinite, not numbers, or too large for the type that "
+                      "weights are packed as: its file is damaged");
 }
 
 Status pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,

@@ -113,7 +113,7 @@ Result<bool> KvStore::compact(uint64_t bytes_max) {
 Status KvStore::verify_owners(bool repair, Findings& findings) {
   ASSIGN_OR_RETURN(const std::vector<StoredPage> pages, table_.unaccounted());
   for (const StoredPage& page : pages) {
-    findings.push_back({page_name(page.place), "has K and V of chunks that are gone"});
+    findings.push_back({page_name(page.place), "has K and V of chunks that do not exist any more"});
     if (!repair) continue;
     RETURN_IF_ERROR(forget(page));
     forgotten_.push_back(page.header.key);

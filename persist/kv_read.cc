@@ -41,7 +41,7 @@ Result<std::vector<StoredPage>> KvStore::find_extent(uint64_t page_bytes,
     if (!stored.ok()) break;
     const bool tokens_equal = std::ranges::equal(stored->header.token_ids, page.token_ids);
     if (extent.empty() && !tokens_equal) {
-      return give_up(*stored, damaged(stored->place, "is of other tokens than its key says"));
+      return give_up(*stored, damaged(stored->place, "has other tokens than its key says"));
     }
     if (!extent.empty()) {
       const PagePlace& last = extent.back().place;

@@ -113,7 +113,7 @@ Status KvStore::reconcile_file(int64_t number, UnnamedPages unnamed) {
     state.live_bytes = live.contains(number) ? live.at(number) : 0;
     findings_.push_back(
         {file_name(number),
-         "is missing or cut off: " + std::to_string(lost.size()) + " pages of it are forgotten"});
+         "is missing or cut off: " + std::to_string(lost.size()) + " of its pages are removed"});
     return {};
   }
   if (length == state.bytes) return {};
@@ -127,7 +127,7 @@ void KvStore::put_aside(int64_t number, const std::string& what_it_is) {
   const std::string path = kv_file_path(folder_, number);
   const auto moved = set_aside(calls_, folder_, path.substr(folder_.size() + 1));
   findings_.push_back(
-      {path, what_it_is + ", in the place of a KV file: " +
+      {path, what_it_is + ", in place of a KV file: " +
                  (moved.ok() ? "it is " + *moved + " now; delete it if nobody needs it"
                              : "it stays there, and is not used; " + moved.error().message)});
   folder_dirty_ |= moved.ok();
@@ -156,7 +156,7 @@ Status KvStore::take_file(int64_t number, UnnamedPages unnamed) {
   const uint64_t adopted_before = counters_.pages_adopted;
   if (!goes) RETURN_IF_ERROR(adopt_tail(**opened, files_.at(number)));
   if (!file_id && counters_.pages_adopted == adopted_before) {
-    findings_.push_back({file_name(number), "is no KV file: nothing of it can be used"});
+    findings_.push_back({file_name(number), "is not a KV file: nothing of it can be used"});
   }
   return {};
 }

@@ -85,7 +85,7 @@ Status KvStore::check_room(uint64_t bytes) {
   if (free >= options_.free_bytes_min && free - options_.free_bytes_min >= bytes) return {};
   return resource_exhausted("disk", std::to_string(free) + " bytes are free, " +
                                         std::to_string(options_.free_bytes_min) +
-                                        " of which are not for pages");
+                                        " of which are reserved");
 }
 
 // Makes active_ the file to which the next record is written.

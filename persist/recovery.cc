@@ -82,9 +82,9 @@ Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
     auto database = open_current(directory, vfs);
     if (!rebuild) {
       if (database.ok() || !is_damage(database.error())) return database;
-      findings.push_back({directory.database_path(),
-                          database.error().message + ": it is made anew from what is good of it " +
-                              "and from the KV files"});
+      findings.push_back({directory.database_path(), database.error().message +
+                                                         ": it is made anew from its good rows " +
+                                                         "and from the KV files"});
     }
   }
   RETURN_IF_ERROR(set_aside(directory));
@@ -119,7 +119,7 @@ Status salvage_pages(const StateDirectory& directory, int64_t commits, ChainTabl
   const SqliteVfs vfs(directory.calls(), SqliteVfs::Damaged::kRead);
   auto damaged = exists(directory.calls(), path)
                      ? Database::open_damaged(vfs, path)
-                     : Result<std::unique_ptr<Database>>(not_found(path, "is not there"));
+                     : Result<std::unique_ptr<Database>>(not_found(path, "does not exist"));
   if (!damaged.ok()) return kv.put_chunk_owners();
   PageTable pages(**damaged);
   for (const ChunkChain& chain : ChainTable(**damaged).salvage()) {

@@ -109,7 +109,7 @@ Status check_state_directory(FileCalls& calls, const std::string& path) {
     if (calls.path_status(path + name, info) == 0) return {};
     if (errno != ENOENT) return io_error(path + name, errno);
   }
-  return invalid_argument(path, "is no state directory: it holds no metadata.db");
+  return invalid_argument(path, "is not a state directory: it has no metadata.db");
 }
 
 StateDirectory::StateDirectory(FileCalls& calls, std::string path, int lock_fd)
@@ -121,8 +121,7 @@ Result<std::unique_ptr<StateDirectory>> StateDirectory::open(FileCalls& calls,
   RETURN_IF_ERROR(check_folder(calls, path));
   struct stat info = {};
   if (calls.path_status(path + kUnfinishedBackup, info) == 0) {
-    return Error{ErrorCode::kDataCorrupt, path,
-                 "is a backup that did not come to its end; delete it"};
+    return Error{ErrorCode::kDataCorrupt, path, "is an incomplete backup; delete it"};
   }
   const std::string lock_path = path + "/lock";
   const int fd = calls.open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);

@@ -60,7 +60,8 @@ Status check_last_message(const std::vector<ChatMessage>& messages,
   }
   if (!last.tool_calls.empty()) {
     return invalid_argument(element("messages", index, ".tool_calls"),
-                            "calls are not gone on with: give their results");
+                            "an answer with calls cannot be continued: give the results of its "
+                            "calls");
   }
   if (!last.content.empty()) return {};
   return invalid_argument(element("messages", index, ".content"),

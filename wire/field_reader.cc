@@ -179,7 +179,7 @@ void FieldReader::check_keys_differ() {
   const std::string_view* const last = keys.data() + count;
   const std::string_view* const twice = std::adjacent_find(std::as_const(keys).data(), last);
   if (twice == last) return;
-  state_.fail(FieldPath{path_, utf8_replace_malformed(twice->substr(0, 40)), 0}, "is there twice");
+  state_.fail(FieldPath{path_, utf8_replace_malformed(twice->substr(0, 40)), 0}, "occurs twice");
 }
 
 const Value* FieldReader::find(std::string_view name) {

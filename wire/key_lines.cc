@@ -37,8 +37,8 @@ Result<std::vector<KeyLine>> parse_key_lines(std::string_view text, const std::s
     }
     tenants.insert(line.tenant);
     if (tenants.size() > kKeyTenantsMax) {
-      return invalid_argument(line_field(number),
-                              "is of one more than " + std::to_string(kKeyTenantsMax) + " tenants");
+      return invalid_argument(line_field(number), "is of one tenant more than " +
+                                                      std::to_string(kKeyTenantsMax) + " tenants");
     }
     lines.push_back(line);
   }

@@ -42,7 +42,7 @@ Status check_chunks(const std::vector<ChunkRef>& chunks) {
 Status check_tools(const GenerateRequest& request) {
   RETURN_IF_ERROR(check_tool_calls(request.messages));
   if (!request.tools.empty() && request.messages.empty()) {
-    return invalid_argument("tools", "is only there with messages");
+    return invalid_argument("tools", "is only allowed together with messages");
   }
   return check_json_array("tools", request.tools);
 }
@@ -50,11 +50,12 @@ Status check_tools(const GenerateRequest& request) {
 Status check_continuation(const GenerateRequest& request) {
   if (!request.continue_final_message.value_or(false)) return {};
   if (request.messages.empty()) {
-    return invalid_argument("continue_final_message", "is only there with messages");
+    return invalid_argument("continue_final_message", "is only allowed together with messages");
   }
   if (!request.grammar) return {};
   return invalid_argument("continue_final_message",
-                          "cannot be set with grammar, which holds from the answer's beginning");
+                          "cannot be set with grammar, which applies from the beginning of the "
+                          "answer");
 }
 
 // NaN is outside every range.
@@ -83,7 +84,7 @@ Status check_logit_bias(const std::vector<LogitBias>& biases) {
       return invalid_argument("sampling." + name, "a token id must not be negative");
     }
     if (!tokens.insert(entry.token).second) {
-      return invalid_argument("sampling." + name, "is there twice");
+      return invalid_argument("sampling." + name, "occurs twice");
     }
     RETURN_IF_ERROR(check_range(name, entry.bias, -kLogitBiasMax, kLogitBiasMax, false));
   }
@@ -129,7 +130,8 @@ Status check_top_logprobs(const GenerateRequest& request) {
                                                 std::to_string(count));
   }
   if (count == 0 || request.logprobs) return {};
-  return invalid_argument("top_logprobs", "is only there with logprobs, which is not set");
+  return invalid_argument("top_logprobs",
+                          "is only allowed together with logprobs, which is not set");
 }
 
 template <class T>
@@ -176,7 +178,7 @@ Status check_settings(const std::string& prefix, const GivenSettings& given) {
       check_between<int64_t>(prefix + "priority_ms", given.priority_ms, 1, kDurationMsMax));
   if (!given.priority_ms.has_value() || given.priority.has_value()) return {};
   return invalid_argument(prefix + "priority_ms",
-                          "is only there with " + prefix + "priority, which is not set");
+                          "is only allowed together with " + prefix + "priority, which is not set");
 }
 
 Status check_retention(const GenerateRequest& request) {
@@ -190,7 +192,8 @@ Status check_retention(const GenerateRequest& request) {
       {"client_data", !request.client_data.empty()}};
   for (const auto& [field, there] : given) {
     if (there && !request.retain_output && request.session.empty()) {
-      return invalid_argument(field, "is only there with retain_output, which is not set");
+      return invalid_argument(field,
+                              "is only allowed together with retain_output, which is not set");
     }
   }
   if (request.client_data.size() > kClientDataBytesMax) {
@@ -213,7 +216,8 @@ Status check_session(const GenerateRequest& request) {
   if (request.session.empty() || !request.chunks.empty()) {
     return check_name("session", request.session);
   }
-  return invalid_argument("session", "is only there with chunks: it adds its turns to them");
+  return invalid_argument("session",
+                          "is only allowed together with chunks: it adds its turns to them");
 }
 
 Status check_previous(const GenerateRequest& request) {
@@ -222,12 +226,13 @@ Status check_previous(const GenerateRequest& request) {
     const bool raw = request.prompt || !request.prompt_token_ids.empty();
     if (raw || !request.session.empty()) {
       return invalid_argument("previous_output",
-                              "is only there with chunks or messages, and without a session");
+                              "is only allowed together with chunks or messages, and without a "
+                              "session");
     }
   }
   if (request.parents.empty()) return {};
   if (request.messages.empty() || !request.retain_output) {
-    return invalid_argument("parents", "are only there with messages and retain_output");
+    return invalid_argument("parents", "are only allowed together with messages and retain_output");
   }
   if (request.parents.size() > kParentIdsMax) {
     return invalid_argument("parents", "has " + std::to_string(request.parents.size()) +
@@ -340,7 +345,7 @@ Status check_request(const ChunkGet& request) {
 Status check_request(const ChunkDelete& request) {
   RETURN_IF_ERROR(check_id("id", request.id));
   if (request.all.value_or(false) && !request.name.empty()) {
-    return invalid_argument("all", "gives up every holder; leave out either it or name");
+    return invalid_argument("all", "gives up every holder; leave out either all or name");
   }
   return check_name("name", request.name);
 }
@@ -357,7 +362,7 @@ Status check_request(const ChunkUpdate& request) {
   RETURN_IF_ERROR(check_id("id", request.id));
   const bool changes = request.name || request.pinned || request.ttl_ms || request.priority ||
                        request.priority_ms || request.published || request.touch;
-  if (!changes) return invalid_argument("body", "gives nothing to change");
+  if (!changes) return invalid_argument("body", "names no change");
   return check_settings("", {request.name, request.ttl_ms, request.priority, request.priority_ms});
 }
 
@@ -366,7 +371,7 @@ Status check_request(const PrefixCache& request) {
   RETURN_IF_ERROR(check_tool_calls(request.messages));
   if (request.chunks.empty() || request.chunks.back().type != ChunkType::kQuery) return {};
   return invalid_argument(element("chunks", request.chunks.size() - 1, ".type"),
-                          "a prefix has no query");
+                          "a prefix must not have a query");
 }
 
 Status check_request(const PrefixAttach& request) {

@@ -125,7 +125,7 @@ Result<ValueTree> ValueTree::parse(std::string_view document) {
   }
   if (offset != document.size()) {
     return invalid_argument(
-        "body", "has " + std::to_string(document.size() - offset) + " bytes behind its map");
+        "body", "has " + std::to_string(document.size() - offset) + " bytes after its map");
   }
   ValueTree tree;
   tree.document_ = document;

@@ -16,7 +16,7 @@ std::optional<openai::ApiError> problem(const wire::Message& message) {
   if (const auto* failed = std::get_if<wire::ErrorReply>(&message)) {
     return openai::api_error_of(*failed);
   }
-  return openai::api_error({ErrorCode::kInternal, "", "the daemon's answer makes no sense"});
+  return openai::api_error({ErrorCode::kInternal, "", "the daemon's answer is not valid"});
 }
 
 }  // namespace cascade

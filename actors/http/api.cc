@@ -95,7 +95,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
     return request_error(404, "unknown_url", "there is no such path");
   }
   if (!found) {
-    ApiError error = request_error(405, "method_not_allowed", "the path has other methods");
+    ApiError error =
+        request_error(405, "method_not_allowed", "this path does not accept this method");
     error.param = match.allowed;
     return error;
   }
@@ -117,8 +118,8 @@ std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   // pages.
   if (check_host && !request.host.empty() && !http::host_allowed(hosts, request.host)) {
     return request_error(403, "host_not_allowed",
-                         "the Host header names none of this server's names; --http-host NAME "
-                         "adds one");
+                         "the Host header has none of this server's names; --http-host NAME adds "
+                         "one");
   }
   if (request.origin.empty()) return std::nullopt;
   if (!http::origin_allowed(hosts, request.origin, request.host)) {

@@ -108,7 +108,7 @@ Task<bool> Api::metrics(HttpCall& call) {
     error.status = 403;
     error.type = "permission_error";
     error.code = "forbidden";
-    error.message = "metrics are for keys of the tenant \"local\"";
+    error.message = "only keys of the tenant \"local\" may read metrics";
     const bool sent = co_await fail(call, error);
     co_return sent;
   }

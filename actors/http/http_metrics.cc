@@ -34,9 +34,9 @@ void add_status(MetricsText& out, const wire::StatusReply& status) {
               {"kv_type", status.kv_type}},
              1);
   out.gauge("cascaded_uptime_seconds", "Since the daemon's start", seconds(status.uptime_us));
-  out.gauge("cascaded_requests_running", "Generations that run", status.requests_running);
-  out.gauge("cascaded_requests_waiting", "Generations that wait", status.requests_waiting);
-  out.gauge("cascaded_tokens_waiting", "Prompt tokens that wait",
+  out.gauge("cascaded_requests_running", "Running generations", status.requests_running);
+  out.gauge("cascaded_requests_waiting", "Waiting generations", status.requests_waiting);
+  out.gauge("cascaded_tokens_waiting", "Prompt tokens of waiting generations",
             static_cast<double>(status.tokens_waiting));
   const auto used = static_cast<double>(status.kv_bytes_used);
   const auto most = static_cast<double>(status.kv_bytes_max);
@@ -45,21 +45,21 @@ void add_status(MetricsText& out, const wire::StatusReply& status) {
   out.sample("cascaded_kv_bytes", {{"tier", "ram"}}, used);
   const auto reused = static_cast<double>(status.tokens_reused);
   const auto prefilled = static_cast<double>(status.tokens_prefilled);
-  out.counter("cascaded_kv_lookup_tokens_total", "Prompt tokens that were looked for",
+  out.counter("cascaded_kv_lookup_tokens_total", "Prompt tokens looked up in the cache",
               reused + prefilled);
-  out.counter("cascaded_kv_hit_tokens_total", "Of those: found", reused);
+  out.counter("cascaded_kv_hit_tokens_total", "Prompt tokens found in the cache", reused);
   out.counter("cascaded_prefill_tokens_total", "Prompt tokens computed", prefilled);
   out.counter("cascaded_reprefill_tokens_total", "Answer tokens computed again in idle time",
               static_cast<double>(status.tokens_reprefilled));
   out.counter("cascaded_decode_tokens_total", "Tokens sampled, through all doors",
               static_cast<double>(status.tokens_generated));
-  out.counter("cascaded_preemptions_total", "Requests that gave up their place for a while",
+  out.counter("cascaded_preemptions_total", "Requests that were preempted for a while",
               static_cast<double>(status.requests_preempted));
-  out.counter("cascaded_pages_evicted_total", "KV pages that made room",
+  out.counter("cascaded_pages_evicted_total", "KV pages that were evicted to make room",
               static_cast<double>(status.pages_evicted));
   out.counter("cascaded_actor_restarts_total", "Parts of the daemon that failed and were restarted",
               static_cast<double>(status.actors_restarted.size()));
-  out.gauge("cascaded_warnings", "What is wrong now: see cascadectl status",
+  out.gauge("cascaded_warnings", "Current warnings: see cascadectl status",
             static_cast<double>(status.warnings.size()));
 }
 
@@ -138,11 +138,12 @@ std::string HttpMetrics::text(const std::optional<wire::StatusReply>& status,
   out.counter("cascaded_generation_tokens_total", "Tokens of answers over HTTP",
               static_cast<double>(generated_tokens_));
   out.histogram("cascaded_time_to_first_token_seconds", "From acceptance", first_token_);
-  out.histogram("cascaded_inter_token_latency_seconds", "Mean of an answer, once a token",
+  out.histogram("cascaded_inter_token_latency_seconds",
+                "Mean time between tokens of an answer, observed once for each token",
                 inter_token_);
   out.histogram("cascaded_request_queue_time_seconds", "Before the prompt's first slice", queue_);
   out.histogram("cascaded_request_prefill_time_seconds", "To the first token", prefill_);
-  out.histogram("cascaded_request_decode_time_seconds", "Behind the first token", decode_);
+  out.histogram("cascaded_request_decode_time_seconds", "After the first token", decode_);
   out.histogram("cascaded_e2e_request_latency_seconds", "From acceptance to the end", total_);
   return out.text();
 }

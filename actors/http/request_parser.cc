@@ -53,7 +53,7 @@ HttpError error_of(const boost::beast::error_code& error) {
   if (error == beast_http::error::body_limit) {
     return {413, "the body has more than " + std::to_string(kBodyBytesMax) + " bytes, the limit"};
   }
-  if (error == beast_http::error::bad_version) return {505, "only HTTP/1.0 and 1.1"};
+  if (error == beast_http::error::bad_version) return {505, "only HTTP/1.0 and 1.1 are supported"};
   return {400, "not a valid HTTP request: " + error.message()};
 }
 
@@ -109,9 +109,10 @@ std::optional<HttpError> RequestParser::parse_head(size_t size) {
       !boost::beast::iequals(message[beast_http::field::transfer_encoding], "chunked")) {
     return HttpError{501, "the only transfer encoding is chunked"};
   }
-  if (message.count(beast_http::field::host) > 1) return HttpError{400, "there are two hosts"};
+  if (message.count(beast_http::field::host) > 1)
+    return HttpError{400, "the request has two Host headers"};
   const std::string target = text(message.target());
-  if (!target.starts_with('/')) return HttpError{400, "the target must be a path"};
+  if (!target.starts_with('/')) return HttpError{400, "the request target must be a path"};
   // Parts of the target become texts of messages.
   if (!is_utf8(percent_decoded(target))) return HttpError{400, "the target is not UTF-8"};
   const size_t question = std::min(target.find('?'), target.size());

@@ -85,7 +85,7 @@ class Composer {
                                                        std::string(to_string(chunk.type)));
     }
     if (ref.id.empty() && ref.type == ChunkType::kOutput) {
-      return invalid_argument(field(name, "id"), "an output is named by its id");
+      return invalid_argument(field(name, "id"), "an output must be given by its id");
     }
     return {};
   }
@@ -199,8 +199,8 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
   }
   if (last.parent_ids.size() >= kParentIdsMax) {
     return invalid_argument(kField, "has " + std::to_string(kParentIdsMax) +
-                                        " chunks or more before it, which are not all known: name "
-                                        "them as chunks");
+                                        " chunks or more before it, and not all of them are "
+                                        "known: name them as chunks");
   }
   Earlier earlier = {{}, kField};
   for (const std::string& id : last.parent_ids) {
@@ -211,7 +211,7 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
     }
     if (!parent.ok()) {
       return Error{parent.error().code, kField,
-                   "what stands before it is not there any more: " + parent.error().message +
+                   "an earlier chunk does not exist any more: " + parent.error().message +
                        "; \"on_missing\": \"skip\" goes on without it"};
     }
     earlier.chunks.push_back({(*parent)->chunk.type, id, ""});

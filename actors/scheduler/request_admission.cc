@@ -50,7 +50,7 @@ Status RequestAdmission::find_place(const std::string& tenant,
                                       yours(text_bytes_, tenant));
   }
   if (!tokens_.may_take(tenant, bytes / kBytesPerToken)) {
-    return resource_exhausted("", "the queue is full: the waiting prompts have some " +
+    return resource_exhausted("", "the queue is full: the waiting prompts have about " +
                                       std::to_string(tokens_.total()) + " tokens; the limit is " +
                                       std::to_string(tokens_.amount()) + yours(tokens_, tenant));
   }

@@ -37,7 +37,7 @@ Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* ent
                             const Chunk& chunk) const {
   if (settings.published && chunk.tenant != kLocalTenant) {
     return Error{ErrorCode::kConflict, "published",
-                 "only the tenant \"" + std::string(kLocalTenant) + "\" publishes chunks"};
+                 "only the tenant \"" + std::string(kLocalTenant) + "\" may publish chunks"};
   }
   const bool pinned_already = entry != nullptr && entry->chunk.pinned;
   if (!settings.pinned.value_or(false) || pinned_already) return {};

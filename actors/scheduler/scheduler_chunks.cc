@@ -89,7 +89,7 @@ Status SchedulerCore::read_text(wire::ChunkPut& put, Chunk& chunk) const {
     }
     if (model_.tokenizer.is_special(token)) {
       return invalid_argument(field, "is the special token " + std::to_string(token) +
-                                         ": the text of a chunk has none");
+                                         ": the text of a chunk must not have any");
     }
   }
   const auto bytes_max = static_cast<size_t>(text_bytes_max(model_.config));
@@ -106,7 +106,7 @@ Status SchedulerCore::read_text(wire::ChunkPut& put, Chunk& chunk) const {
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::ChunkPut&& put) {
   if (put.type == ChunkType::kOutput) {
     return outbox_.reply_error(
-        client, id, invalid_argument("type", "outputs are made by generate with retain_output"));
+        client, id, invalid_argument("type", "only generate with retain_output makes outputs"));
   }
   const auto whose = [](const auto& job) { return job.second.chunk.tenant; };
   if (!may_begin(encoding_puts_.all(), options_.chunk_puts_max, client.tenant, whose)) {

@@ -79,7 +79,7 @@ Status SchedulerCore::take_messages(Request& request) {
     }
     if (!parent.ok()) return Error{parent.error().code, field, parent.error().message};
     if ((*parent)->chunk.type != ChunkType::kOutput) {
-      return invalid_argument(field, "is no output");
+      return invalid_argument(field, "is not an output");
     }
     request.parent_ids.push_back((*parent)->chunk.id);
   }

@@ -164,8 +164,8 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
           enter(client, id, std::move(message), text_door_, doors_.upkeep, doors_.policy,
                 doors_.search, doors_.sessions, doors_.prefixes, doors_.status);
         } else {
-          outbox_.reply_error(client, id,
-                              unsupported("type", "this message is not for the daemon"));
+          outbox_.reply_error(
+              client, id, unsupported("type", "clients may not send this message to the daemon"));
         }
       },
       std::move(envelope.message));

@@ -54,7 +54,7 @@ Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
                             const wire::GenerateRequest& params) const {
   if (stopping_since_us_) return Error{ErrorCode::kUnavailable, "", "the daemon is stopping"};
   if (requests_.find(client, id) != nullptr || admission_.is_being_refused(client, id)) {
-    return Error{ErrorCode::kConflict, "request_id", "is in use by another request"};
+    return Error{ErrorCode::kConflict, "request_id", "is the id of another running request"};
   }
   RETURN_IF_ERROR(admission_.find_place(client.tenant, params));
   RETURN_IF_ERROR(check_count("messages", params.messages.size(), kMessagesMax));

@@ -33,7 +33,7 @@ Result<std::vector<EvictionPolicy>> policies_of(const std::vector<std::string>& 
     const auto policy = eviction_policy_from_string(name);
     if (!policy) {
       return invalid_argument(
-          "--policy", "must be of lru, lfu, priority, hybrid, adaptive; got \"" + name + '"');
+          "--policy", "must be one of lru, lfu, priority, hybrid, adaptive; got \"" + name + '"');
     }
     policies.push_back(*policy);
   }

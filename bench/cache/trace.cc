@@ -50,7 +50,8 @@ Result<std::vector<TraceRequest>> read_trace(const std::string& path) {
     auto request = request_of(line.object);
     if (!request.ok()) return at(path, line, request.error());
     if (!trace.empty() && request->time_us < trace.back().time_us) {
-      return at(path, line, invalid_argument("timestamp", "is before that of the line before"));
+      return at(path, line,
+                invalid_argument("timestamp", "is earlier than that of the previous line"));
     }
     blocks += request->blocks.size();
     if (blocks > kAllBlocksMax) {

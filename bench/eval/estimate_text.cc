@@ -69,7 +69,7 @@ std::string estimate_text(const EstimateFacts& facts, const std::vector<Estimate
           ":\nroom for " + with_commas(static_cast<int64_t>(pages) * kPageTokens) +
           " tokens, and " +
           in_units(any.weights_bytes + any.activation_bytes + pages * any.page_bytes) +
-          " in all when it is full.\n";
+          " in all when the KV cache is full.\n";
   return text;
 }
 

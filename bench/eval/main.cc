@@ -75,8 +75,8 @@ struct AllOptions {
 
 void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
   for (const bool forward : {true, false}) {
-    auto* command = forward ? app.add_subcommand("tokenize", "texts to token ids")
-                            : app.add_subcommand("detokenize", "token ids to texts");
+    auto* command = forward ? app.add_subcommand("tokenize", "turns texts into token ids")
+                            : app.add_subcommand("detokenize", "turns token ids into texts");
     command->add_option("--model", all.text.model_dir, "folder of the model, or a GGUF file")
         ->check(not_empty())
         ->required();
@@ -106,10 +106,11 @@ void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
 }
 
 void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
-  auto* logits_command = app.add_subcommand("logits", "losses and last logits of token sequences");
+  auto* logits_command =
+      app.add_subcommand("logits", "prints losses and last logits of token sequences");
   add_session_options(logits_command, all.logits.session);
   add_input(logits_command, all.logits.input, "JSON lines {\"ids\": […]}; - for standard input");
-  logits_command->add_option("--slice", all.logits.slice, "tokens a forward pass (0: all)")
+  logits_command->add_option("--slice", all.logits.slice, "tokens of a forward pass (0: all)")
       ->check(CLI::Range(0, 1 << 24));
   logits_command->callback([&] { status = logits(all.logits); });
 
@@ -122,17 +123,19 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
       ->capture_default_str();
   generate_command->add_option("--temperature", all.generate.temperature, "0: most likely token")
       ->check(temperature());
-  generate_command->add_option("--seed", all.generate.seed, "of the random draws")->check(seed());
-  generate_command->add_flag("--ignore-eos", all.generate.ignore_eos, "go on past end tokens");
+  generate_command->add_option("--seed", all.generate.seed, "seed of the random draws")
+      ->check(seed());
+  generate_command->add_flag("--ignore-eos", all.generate.ignore_eos, "go on after end tokens");
   generate_command->callback([&] { status = generate(all.generate); });
 
-  auto* nll_command = app.add_subcommand("nll", "perplexity of a text");
+  auto* nll_command = app.add_subcommand("nll", "measures the perplexity of a text");
   add_session_options(nll_command, all.nll.session);
   nll_command->add_option("--text", all.nll.text_file, "the text")->required();
-  nll_command->add_option("--window", all.nll.window, "tokens a window")
+  nll_command->add_option("--window", all.nll.window, "tokens of a window")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  nll_command->add_option("--windows", all.nll.windows_max, "windows at most (0: all)")
+  nll_command
+      ->add_option("--windows", all.nll.windows_max, "the largest number of windows (0: all)")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   nll_command->callback([&] { status = nll(all.nll); });
@@ -140,15 +143,16 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
 
 void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   auto* quality_command =
-      app.add_subcommand("quality", "what the types of weights and KV cost, against f32");
+      app.add_subcommand("quality", "measures what types of weights and KV cost against f32");
   add_session_options(quality_command, all.quality.session);
   quality_command->add_option("--text", all.quality.text_file, "the text")
       ->check(not_empty())
       ->required();
-  quality_command->add_option("--window", all.quality.window, "tokens a window")
+  quality_command->add_option("--window", all.quality.window, "tokens of a window")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  quality_command->add_option("--positions", all.quality.positions, "predictions to compare")
+  quality_command
+      ->add_option("--positions", all.quality.positions, "how many predictions to compare")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   quality_command->callback([&] { status = quality(all.quality); });
@@ -160,46 +164,50 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   identity_command->remove_option(identity_command->get_option("--threads"));
   identity_command
       ->add_option("--threads-max", options.session.threads,
-                   "threads of a case, at most (default: all cores)")
+                   "the largest number of threads of a case (default: all cores)")
       ->check(CLI::Range(1, 256));
   auto* cases = identity_command->add_option("--cases", options.cases, "random cases");
   cases->check(CLI::Range(1, 1'000'000))->capture_default_str();
   options.seed = system_random() >> 11;  // of whole numbers that all readers of JSON keep
-  auto* run_seed =
-      identity_command->add_option("--seed", options.seed, "of the cases (default: a fresh one)");
+  auto* run_seed = identity_command->add_option("--seed", options.seed,
+                                                "seed of the cases (default: a new one)");
   run_seed->check(seed());
-  identity_command->add_option("--case-seed", options.case_seed, "one case, as a run named it")
+  identity_command
+      ->add_option("--case-seed", options.case_seed,
+                   "repeats one case, by the seed that a run named")
       ->check(seed())
       ->excludes(cases)
       ->excludes(run_seed);
   identity_command
       ->add_option("--tokens-max", options.tokens_max,
-                   "tokens of a case, at most (default: 9000, or the model's context if less)")
+                   "the largest number of tokens of a case (default: 9000, or the model's "
+                   "context if less)")
       ->check(CLI::Range(1, 1 << 24));
   identity_command->add_flag("--trace", options.trace,
-                             "statistics of each layer, of the first case that differs or of the "
-                             "only one");
+                             "prints statistics of each layer for the first case that differs, "
+                             "or for the only one");
   identity_command->callback([&] { status = identity(options); });
 }
 
 void add_estimate(CLI::App& app, EstimateOptions& options, Status& status) {
   auto* command = app.add_subcommand(
-      "estimate", "the memory that a model needs, before loading; with the daemon's defaults");
+      "estimate", "says before loading how much memory a model needs, with the daemon's defaults");
   add_session_options(command, options.session);
   command->remove_option(command->get_option("--state-dir"));
   command
       ->add_option("--tokens", options.tokens,
-                   "lengths of a sequence (default: some, up to the model's context)")
+                   "lengths of a sequence (default: several, up to the model's context)")
       ->delimiter(',');
-  command->add_flag("--json", options.json, "a JSON object for each length, not a table");
-  command->add_option("--sequences", options.sequences, "sequences that share nothing")
+  command->add_flag("--json", options.json, "prints a JSON object for each length, not a table");
+  command->add_option("--sequences", options.sequences, "how many sequences, which share nothing")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();
   command->callback([&] { status = estimate(options); });
 }
 
 void add_tensors(CLI::App& app, TensorsOptions& options, Status& status) {
-  auto* command = app.add_subcommand("tensors", "the tensors of a GGUF file and their digests");
+  auto* command =
+      app.add_subcommand("tensors", "lists the tensors of a GGUF file and their digests");
   command->add_option("--model", options.model, "GGUF file")->check(not_empty())->required();
   command->callback([&] { status = tensors(options); });
 }

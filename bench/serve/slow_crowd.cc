@@ -41,11 +41,11 @@ std::string requests_of_reader() {
 
 Status allow_files(int64_t connections) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return io_error("the limit of files", errno);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return io_error("the limit of open files", errno);
   const rlim_t wanted = static_cast<rlim_t>(connections) + kOtherFiles;
   if (limit.rlim_cur >= wanted) return {};
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return io_error("the limit of files", errno);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return io_error("the limit of open files", errno);
   return {};
 }
 

@@ -23,7 +23,7 @@ Result<std::string> find_cascaded(const std::string& given) {
   }
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored) || ::access(path.c_str(), X_OK) != 0) {
-    return invalid_argument("--cascaded", path + " is no program; name the daemon's");
+    return invalid_argument("--cascaded", path + " is not a program; give the daemon's path");
   }
   return path;
 }

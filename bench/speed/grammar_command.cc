@@ -30,7 +30,7 @@ constexpr Place kPlaces[] = {
     {"in a string with a limit", R"({"name": "Ann", "short": "A p)"},
     {"in a date", R"({"name": "Ann", "short": "", "born": "19)"},
     {"in a number", R"({"name": "Ann", "short": "", "born": "1990-01-01", "age": 3)"},
-    {"behind a value", R"({"name": "Ann")"},
+    {"after a value", R"({"name": "Ann")"},
 };
 
 // Every byte, and made-up words of one to four syllables with and without a space before them, as

@@ -23,10 +23,12 @@ void add_common(CLI::App* command, CommonOptions& options) {
                       "scalar, avx2, avx512, avx512vnni, neon or openblas (default: best)");
   command->add_option("--threads", options.threads, "threads (default: all cores)")
       ->check(CLI::Range(1, 256));
-  command->add_option("--repeats", options.repeats, "runs of each measurement, of which the median")
+  command
+      ->add_option("--repeats", options.repeats,
+                   "how many runs of each measurement the median is of")
       ->check(CLI::Range(int64_t{1}, kRepeatsMax))
       ->capture_default_str();
-  command->add_flag("--json", options.json, "JSON instead of a table");
+  command->add_flag("--json", options.json, "print JSON instead of a table");
 }
 
 template <class T>
@@ -67,7 +69,8 @@ void add_kernel_commands(CLI::App& app, AllOptions& all, Status& status) {
   add_list(attention_command, "--depth", all.attention.depths, "keys")
       ->check(CLI::Range(int64_t{1}, kTokensMax));
   all.attention.rows = {1, 512};
-  add_list(attention_command, "--tokens", all.attention.rows, "tokens that attend, the last ones")
+  add_list(attention_command, "--tokens", all.attention.rows,
+           "how many tokens attend: the last ones")
       ->check(CLI::Range(int64_t{1}, int64_t{512}));
   attention_command->add_option("--query-heads", all.attention.query_heads)
       ->check(CLI::Range(1, 1024))
@@ -98,10 +101,11 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
   add_model_options(prefill_command, all.prefill);
   prefill_command
       ->add_option("-n,--tokens", all.prefill.tokens,
-                   "lengths (default: 512,2048,8192, as far as the model's context goes)")
+                   "lengths (default: 512,2048,8192, up to the model's context)")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{1}, kTokensMax));
-  prefill_command->add_option("--depth", all.prefill.depth, "tokens that are there already")
+  prefill_command
+      ->add_option("--depth", all.prefill.depth, "how many tokens are in the KV cache already")
       ->check(CLI::Range(int64_t{0}, kTokensMax))
       ->capture_default_str();
   prefill_command->callback([&] { status = prefill(all.prefill); });
@@ -113,12 +117,13 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
       ->check(CLI::Range(int64_t{1}, kBatchMax));
   decode_command
       ->add_option("--depth", all.decode.depths,
-                   "tokens before (default: 0,4096,16384, as far as the model's context goes)")
+                   "how many tokens come before (default: 0,4096,16384, up to the model's "
+                   "context)")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{0}, kTokensMax));
   decode_command
       ->add_option("--shared-prefix", all.decode.shared_prefix,
-                   "also with so many first tokens in common")
+                   "also measure sequences with this many first tokens in common")
       ->check(CLI::Range(int64_t{0}, kTokensMax));
   decode_command->callback([&] { status = decode(all.decode); });
 
@@ -141,7 +146,7 @@ void add_cache_command(CLI::App& app, CacheOptions& options, Status& status) {
   options.capacities = {"1%", "2%", "5%", "10%", "20%"};
   add_list(command, "--capacity", options.capacities,
            "pages of the cache, or percent of the trace's different pages");
-  command->add_flag("--json", options.json, "JSON instead of a table");
+  command->add_flag("--json", options.json, "print JSON instead of a table");
   command->callback([&] { status = cache(options); });
 }
 

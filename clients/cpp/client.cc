@@ -59,7 +59,7 @@ Status Client::say_hello(bool& waited) {
     if (const auto* pong = std::get_if<wire::Pong>(&answer)) return learn(*pong);
     const auto* error = std::get_if<wire::ErrorReply>(&answer);
     if (error == nullptr) {
-      return disconnect(unreachable("what listens there is no Cascade daemon"));
+      return disconnect(unreachable("the program that listens there is not a Cascade daemon"));
     }
     if (!error->loading) return from_daemon(*error);
     waited = true;
@@ -101,7 +101,7 @@ Status Client::learn(const wire::Pong& pong) {
   daemon_version_ = pong.version;
   if (!restarted) return {};
   return disconnect(
-      unreachable("the daemon was restarted; the request is lost, and chunks may be"));
+      unreachable("the daemon was restarted: the request is lost, and chunks may be lost, too"));
 }
 
 // Sends a request on the open connection and waits for its one answer. Answers to earlier requests,

@@ -142,7 +142,7 @@ Result<std::optional<wire::Envelope>> Connection::receive(int64_t wait_ms) {
     }
     Result<wire::Envelope> envelope = wire::decode(*frames);
     if (envelope.ok()) return std::optional<wire::Envelope>(std::move(envelope).value());
-    return unreachable("the daemon sent a message that is none of this protocol: " +
+    return unreachable("the daemon sent a message that does not follow the protocol: " +
                        envelope.error().to_string());
   } catch (const zmq::error_t& error) {
     if (error.num() == EINTR) return std::optional<wire::Envelope>();

@@ -53,10 +53,12 @@ std::string who_may_open(const std::string& path) {
     group_bits = S_IXGRP;
     if (::stat(folder.c_str(), &info) != 0) return "";
   }
-  if ((info.st_mode & group_bits) == 0) return ": it is for the user " + user_name(info.st_uid);
+  if ((info.st_mode & group_bits) == 0) {
+    return ": only the user " + user_name(info.st_uid) + " may connect";
+  }
   const std::string group = group_name(info.st_gid);
-  return ": it is for the group " + group + " (adduser " + user_name(::geteuid()) + " " + group +
-         ", and a new login)";
+  return ": only the group " + group + " may connect (adduser " + user_name(::geteuid()) + " " +
+         group + ", then log in again)";
 }
 
 std::string reason(int errno_value, const std::string& path) {

@@ -172,8 +172,8 @@ Status Client::watch_over(const Batch& batch, Running& running, int64_t now_ms) 
                        std::to_string(options_.timeout_ms) + " ms");
   }
   if (now_ms - running.heard_ms > options_.lost_ms) {
-    return unreachable("nothing was heard of the generation for " +
-                       std::to_string(options_.lost_ms) + " ms; the daemon has lost it");
+    return unreachable("nothing came from the generation for " + std::to_string(options_.lost_ms) +
+                       " ms; the daemon has lost it");
   }
   return {};
 }
@@ -206,8 +206,7 @@ Status Client::handle(Batch& batch, wire::Envelope&& envelope) {
   if (final != nullptr && !final->output_chunk_id.empty()) {
     all_durable_ = all_durable_ && final->durable;
   }
-  if (final != nullptr ||
-      std::holds_alternative<wire::PrefixReply>(message)) {
+  if (final != nullptr || std::holds_alternative<wire::PrefixReply>(message)) {
     batch.end(found, std::move(message));
   } else if (const auto* error = std::get_if<wire::ErrorReply>(&message)) {
     const int64_t before_ms = retry_after_ms_;

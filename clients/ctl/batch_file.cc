@@ -56,12 +56,12 @@ std::string instead_of(const std::string& key) {
     return "is a field of sampling: " + in_sampling(key);
   }
   if (key == "system") {
-    return "is no field of a request; the option --system holds for all lines, and messages have "
-           "one of their own: \"messages\": [{\"role\": \"system\", \"content\": …}, …]";
+    return "is not a field of a request; the option --system holds for all lines, and messages "
+           "may have their own: \"messages\": [{\"role\": \"system\", \"content\": …}, …]";
   }
   std::vector<std::string> names = names_of<wire::GenerateRequest>().all();
   names.emplace_back("query");
-  const std::string none = "is no field of a request";
+  const std::string none = "is not a field of a request";
   if (const std::string meant = did_you_mean(key, names); !meant.empty()) return none + meant;
   const auto meant = closest_word(key, of_sampling);
   return none + (meant ? "; did you mean " + in_sampling(*meant) + "?" : kForm);
@@ -78,7 +78,7 @@ Status check_keys(const Json& given) {
   for (const auto& [key, value] : sampling->items()) {
     if (of_sampling.has(key)) continue;
     return invalid_argument("sampling." + key,
-                            "is no field of a request" + did_you_mean(key, of_sampling.all()));
+                            "is not a field of a request" + did_you_mean(key, of_sampling.all()));
   }
   return {};
 }

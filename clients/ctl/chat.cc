@@ -21,8 +21,8 @@ namespace cascade::ctl {
 namespace {
 
 constexpr const char* kChunksGone =
-    "The chunks of the earlier turns are gone (deleted, expired, or of another state directory): "
-    "the turns are sent as text.";
+    "The chunks of the earlier turns do not exist any more (deleted, expired, or in another "
+    "state directory): the turns are sent as text.";
 
 // The daemon does not know a chunk of the composition.
 bool is_missing_chunk(const Error& error) {
@@ -225,7 +225,7 @@ void ChatSession::use_output(const std::string& which) {
   const bool added = conversation_.add_output(turn_of(*output));
   const bool session = !conversation_.session().empty();
   remark(!added    ? "is part of the conversation already"
-         : session ? "added to the next turn; a session is its own turns alone"
+         : session ? "added to the next turn only; a session keeps only its own turns"
                    : "added to the conversation");
 }
 
@@ -236,7 +236,7 @@ void ChatSession::continue_from(const std::string& which) {
   const std::string left = conversation_.session();
   conversation_.go_on_from(output->id);
   if (!left.empty()) remark("no turns of session " + left + " from here on");
-  remark("the conversation goes on behind " + output->id);
+  remark("the conversation goes on after " + output->id);
 }
 
 void ChatSession::delete_output(const std::string& which) {
@@ -255,7 +255,7 @@ void ChatSession::begin_anew() {
   end();
   const std::string left = conversation_.session();
   conversation_.clear();
-  remark(left.empty() ? "new conversation" : "new conversation, which is not session " + left);
+  remark(left.empty() ? "new conversation" : "new conversation, outside session " + left);
 }
 
 void ChatSession::show_stats() {

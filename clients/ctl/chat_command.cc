@@ -33,13 +33,13 @@ constexpr std::array<Command, 18> kCommands = {{
     {"/continue", ChatVerb::kContinue, Argument::kRequired, "N|ID",
      "go on with the conversation that an output ended"},
     {"/delete-output", ChatVerb::kDeleteOutput, Argument::kRequired, "N|ID",
-     "give up an output; it and its KV cache go if nobody else holds it"},
+     "give up an output; it is deleted with its KV cache if nobody else holds it"},
     {"/chunks", ChatVerb::kChunks, Argument::kNone, "", "list all chunks"},
     {"/stats", ChatVerb::kStats, Argument::kNone, "", "show what the daemon holds and did"},
     {"/think", ChatVerb::kThink, Argument::kRequired, "on|off|hide",
      "think and show it; do not think; think but do not show it"},
     {"/clear", ChatVerb::kClear, Argument::kNone, "",
-     "begin a new conversation; the system prompt stays, nothing is deleted"},
+     "begin a new conversation; the system prompt stays, and nothing is deleted"},
     {"/help", ChatVerb::kHelp, Argument::kNone, "", "show this"},
     {"/?", ChatVerb::kHelp, Argument::kNone, "", ""},
     {"/bye", ChatVerb::kBye, Argument::kNone, "", "leave (also /exit, /quit, Ctrl-D)"},
@@ -93,7 +93,7 @@ Result<ChatCommand> parse_chat_line(std::string_view line) {
   const std::string_view argument = trimmed(text.substr(name_end));
   const Command* command = find_command(name);
   if (command == nullptr) {
-    return invalid_argument(fitted(one_line(name), 40), "is no command; /help lists them");
+    return invalid_argument(fitted(one_line(name), 40), "is not a command; /help lists them");
   }
   if (command->argument == Argument::kRequired && argument.empty()) {
     return invalid_argument(name, "needs an argument: " + std::string(command->argument_name));
@@ -121,9 +121,8 @@ std::optional<std::string> message_of_paste(std::string_view text) {
 
 std::string chat_help() {
   std::string out =
-      "Text is a turn of the conversation; \"\"\" begins and ends text of many lines, and what is "
-      "pasted "
-      "is one text, sent by Enter.\n";
+      "A line of text is a turn of the conversation. \"\"\" begins and ends text of many lines. "
+      "Pasted text is one turn; Enter sends it.\n";
   for (const Command& command : kCommands) {
     if (command.help.empty()) continue;
     const std::string usage = std::string(command.name) + " " + std::string(command.argument_name);
@@ -131,8 +130,8 @@ std::string chat_help() {
   }
   return out +
          "exit, quit and help, typed alone, do what /exit, /quit and /help do; \"\"\"exit\"\"\" "
-         "sends the "
-         "word. Ctrl-C stops an answer. A text that begins with / is written with //.\n";
+         "sends the word. Ctrl-C stops an answer. To send a text that begins with /, begin it "
+         "with //.\n";
 }
 
 std::vector<std::string> completions(std::string_view line,

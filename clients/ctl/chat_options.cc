@@ -21,19 +21,17 @@ void add_chat_options(CLI::App& command, ChatOptions& options) {
   command
       .add_option_function<std::string>(
           "--retain", set_retain,
-          "Whether answers are kept as outputs. always (the default); ask: asks when a "
-          "conversation "
-          "ends, by /bye, /clear, /continue or Ctrl-D, and what gets no answer expires within a "
-          "day; never: each turn sends the conversation as text")
+          "Whether answers are kept as outputs. always (the default): yes. ask: asks when a "
+          "conversation ends (/bye, /clear, /continue, Ctrl-D); without an answer, its outputs "
+          "expire within a day. never: each turn sends the conversation as text")
       ->check(CLI::IsMember({"never", "ask", "always"}));
   const auto set_ttl = [&options](const std::string& value) {
     options.params.output_ttl_ms = parse_duration_ms(value);
   };
   command
       .add_option_function<std::string>("--ttl", set_ttl,
-                                        "Delete each output that is kept after this time: 90s, "
-                                        "10m, 2h, 7d (default: the daemon's "
-                                        "policy)")
+                                        "Delete each kept output after this time: 90s, 10m, 2h, "
+                                        "7d (default: the daemon's policy)")
       ->check(duration(Never::kNo));
 }
 

@@ -52,12 +52,12 @@ Result<Chunk> NumberedOutputs::find(const std::string& which,
     return not_found(which, whose_ == Whose::kAll
                                 ? count + "; /output all lists them"
                                 : count +
-                                      " in this conversation; /output lists them, /output all "
-                                      "those of everybody");
+                                      " in this conversation; /output lists them, and /output "
+                                      "all lists everybody's");
   }
   ASSIGN_OR_RETURN(Chunk chunk, client_.get_chunk(at > 0 ? list_[at - 1].chunk.id : which));
   if (chunk.type == ChunkType::kOutput) return chunk;
-  return invalid_argument(which, "is no output");
+  return invalid_argument(which, "is not an output");
 }
 
 }  // namespace cascade::ctl

@@ -22,7 +22,7 @@ std::string session_text(const std::string& name, const Result<wire::SessionRepl
     return title + (begins ? " begins with the first turn." : ": " + session.error().to_string());
   }
   const int64_t turns = session->session.turns;
-  return title + " goes on behind " + std::to_string(turns) + (turns == 1 ? " turn" : " turns") +
+  return title + " goes on after " + std::to_string(turns) + (turns == 1 ? " turn" : " turns") +
          "; /output lists them.";
 }
 

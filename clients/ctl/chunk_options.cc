@@ -30,7 +30,7 @@ void add_ids(CLI::App& command, Options& options, Count count) {
     // Not a vector: that would take the arguments behind it as well.
     const auto set = [&options](const std::string& id) { options.ids = {id}; };
     command
-        .add_option_function<std::string>("ID", set, "The id, or its first 8 characters or more")
+        .add_option_function<std::string>("ID", set, "The id, or at least its first 8 characters")
         ->check(text())
         ->required();
   } else {
@@ -64,7 +64,7 @@ void add_put(CLI::App& command, ChunkPutOptions& options) {
   command.add_option("--name", put.name, "A name, shown with it")->check(text());
   command.add_flag_callback(
       "--pin", [&put] { put.pinned = true; },
-      "Keep its KV pages from eviction, and it from expiry and deletion");
+      "Protect the chunk from expiry and deletion, and its KV pages from eviction");
   add_duration(command, "--ttl", put.ttl_ms, "Delete it after this time");
   CLI::Option* priority =
       command.add_option("--priority", put.priority, "0 (evicted first) to 100")
@@ -93,14 +93,14 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
   const auto set = [](std::optional<bool>& flag, bool value) {
     return [&flag, value] { flag = value; };
   };
-  add("pin", "Keep chunks' KV pages from eviction, and them from expiry and deletion")
+  add("pin", "Protect the chunks from expiry and deletion, and their KV pages from eviction")
       .parse_complete_callback(set(update.pinned, true));
-  add("unpin", "Undo a pin; with the last one goes what is over")
+  add("unpin", "Undo a pin; after the last one, holders whose time is over end")
       .parse_complete_callback(set(update.pinned, false));
   add("publish", "Let every tenant find chunks (tenant \"local\" only)")
       .parse_complete_callback(set(update.published, true));
   add("unpublish", "Undo that").parse_complete_callback(set(update.published, false));
-  CLI::App& ttl = add("ttl", "Set after which time a chunk is deleted", Count::kOne);
+  CLI::App& ttl = add("ttl", "Set how long a chunk lives", Count::kOne);
   add_duration(ttl, "TIME", update.ttl_ms, "From now: 90s, 10m, 2h, 7d; never", Never::kWord)
       ->required();
   CLI::App& priority = add("priority", "Set which pages are evicted first", Count::kOne);
@@ -164,43 +164,46 @@ ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
   chunk.require_subcommand(1);
   commands.list = chunk.add_subcommand(
       "list",
-      "List chunks, newest first. KV: ready (its pages are held), pending (they come), cached "
-      "(there until their room is needed), none");
+      "List chunks, newest first. KV: ready (the chunk holds its pages), pending (they will be "
+      "computed), cached (they stay until their room is needed), none");
   const auto set_type = [&options](const std::string& name) {
     options.list.type = chunk_type_from_string(name);
   };
   commands.list->add_option_function<std::string>("--type", set_type, "Only these")
       ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY"}, CLI::ignore_case));
-  commands.list->add_option("--limit", options.list.limit, "At most so many (1 to 1000)")
+  commands.list
+      ->add_option("--limit", options.list.limit, "The largest number of entries (1 to 1000)")
       ->check(CLI::Range(1, wire::kListLimitMax));
   commands.search = chunk.add_subcommand("search", "Find chunks by words of their texts");
   commands.search
       ->add_option("QUERY", options.search.query,
-                   "Words, all of which stand in the name, text or question; case and accents do "
+                   "Words that must all be in the name, text or question; case and accents do "
                    "not matter")
       ->check(text())
       ->required();
-  commands.search->add_option("--limit", options.search.limit, "At most so many (1 to 1000)")
+  commands.search
+      ->add_option("--limit", options.search.limit, "The largest number of entries (1 to 1000)")
       ->check(CLI::Range(1, wire::kListLimitMax))
       ->capture_default_str();
   commands.show = chunk.add_subcommand("show", "Show one chunk and its text");
   add_ids(*commands.show, options, Count::kOne);
   commands.remove =
       chunk.add_subcommand("delete",
-                           "Give up a holder of chunks; with the last one they are deleted, with "
-                           "their KV cache");
+                           "Give up a holder of chunks; a chunk without holders is deleted with "
+                           "its KV cache");
   add_ids(*commands.remove, options, Count::kMany);
   CLI::Option* name = commands.remove->add_option(
       "--name", options.remove.name,
-      "Give up what this name holds; without it one retention, else what a request brought along, "
-      "else the only name, but no session's turn");
+      "Give up what this name holds. Without --name: one retention, or else what a request "
+      "brought along, or else the only name, but never a session's turn");
   name->check(text())->check(not_empty());
   commands.remove
       ->add_flag("--all", options.remove.all, "Give up all holders, turns of sessions included")
       ->excludes(name);
   commands.put = chunk.add_subcommand("put", "Register a text; prints its id");
   add_put(*commands.put, options.put);
-  commands.stats = chunk.add_subcommand("stats", "What chunks and pages take, what was evicted");
+  commands.stats =
+      chunk.add_subcommand("stats", "Show what chunks and pages take, and what was evicted");
   commands.updates = add_updates(chunk, options);
   for (CLI::App* command : chunk.get_subcommands({})) command->fallthrough();
   return commands;
@@ -221,25 +224,25 @@ std::optional<Options::Command> chosen_of(const ChunkCommands& commands) {
 }
 
 void add_retention_options(CLI::App& command, wire::GenerateRequest& params) {
-  command.add_option("--name", params.output_name, "The name of the output that is kept")
-      ->check(text());
+  command.add_option("--name", params.output_name, "The name of the kept output")->check(text());
   command.add_flag_callback(
       "--pin", [&params] { params.output_pinned = true; },
-      "Keep the output's KV pages from eviction");
+      "Protect the output's KV pages from eviction");
   add_duration(command, "--ttl", params.output_ttl_ms, "Delete the output after this time");
   CLI::Option* priority = command
                               .add_option("--priority", params.output_priority,
-                                          "Of the output: 0 (evicted first) to 100")
+                                          "The output's priority: 0 (evicted first) to 100")
                               ->check(whole_number(wire::kChunkPriorityMax));
   add_duration(command, "--priority-for", params.output_priority_ms,
                "The output's priority holds for this time")
       ->needs(priority);
-  CLI::Option* prompt =
-      command
-          .add_option("--prompt-priority", params.prompt_priority,
-                      "Of the prompt's KV pages: 0 to 100; with --prompt-priority-for")
-          ->check(whole_number(wire::kChunkPriorityMax));
-  add_duration(command, "--prompt-priority-for", params.prompt_priority_ms, "For this time")
+  CLI::Option* prompt = command
+                            .add_option("--prompt-priority", params.prompt_priority,
+                                        "The priority of the prompt's KV pages: 0 to 100; needs "
+                                        "--prompt-priority-for")
+                            ->check(whole_number(wire::kChunkPriorityMax));
+  add_duration(command, "--prompt-priority-for", params.prompt_priority_ms,
+               "How long that priority holds")
       ->needs(prompt);
 }
 

@@ -78,19 +78,19 @@ std::string about_flag(const CLI::App& app, const std::string& flag) {
   if (std::ranges::find(flags, flag) != flags.end()) {
     return flag + " stands behind " + path_of(command) + ", not before it";
   }
-  const std::string none = one_line(flag) + " is no option of " + path_of(command);
+  const std::string none = one_line(flag) + " is not an option of " + path_of(command);
   const std::string meant = did_you_mean(flag, flags);
   if (!meant.empty()) return none + meant;
   const CLI::App* owner = owner_of(app, flag);
   if (owner == nullptr) return none;
-  return none + "; it is one of " + path_of(*owner) + ", and stands behind that";
+  return none + "; it is one of " + path_of(*owner) + ": give it after that command";
 }
 
 // "A command is missing; it must be one of: …"
 std::string about_command(const CLI::App& app, const std::optional<std::string>& unknown) {
   if (unknown && is_flag(*unknown)) return about_flag(app, *unknown);
   const std::vector<std::string> commands = commands_of(innermost_of(app));
-  std::string text = unknown ? '"' + one_line(*unknown) + "\" is no command here"
+  std::string text = unknown ? '"' + one_line(*unknown) + "\" is not a command here"
                              : std::string("A command is missing");
   if (unknown) text += did_you_mean(*unknown, commands);
   std::string names;
@@ -107,7 +107,7 @@ std::string reason_of(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || !unknown) return {};
   if (is_flag(*unknown)) return about_flag(app, *unknown);
   return '"' + one_line(*unknown) + "\" is more than " + path_of(innermost_of(app)) +
-         " takes; a text of several words stands in quotes: 'like this'";
+         " takes; put a text of several words in quotes: 'like this'";
 }
 
 }  // namespace

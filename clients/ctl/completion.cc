@@ -156,7 +156,7 @@ CommandWords daemon_words() {
   words.options = {{"--help", "Print this help message and exit", false, {}},
                    {"--version", "Display program version information and exit", false, {}},
                    {"--config", "file of settings", true, {}},
-                   {"--check", "only say whether the settings are good", false, {}}};
+                   {"--check", "only check the settings", false, {}}};
   for (const config::Setting& setting : config::settings()) {
     std::vector<std::string> values;
     if (setting.kind == config::Kind::kChoice) {

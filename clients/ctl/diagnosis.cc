@@ -95,7 +95,7 @@ void judge_machine(const wire::StatusReply& status, const MachineFacts& machine,
   if (machine.threads && status.threads > *machine.threads) {
     findings.push_back({Level::kHint, counted(status.threads, "thread") + " compute on " +
                                           std::to_string(*machine.threads) +
-                                          " hardware threads: everything is slower so"});
+                                          " hardware threads: this makes everything slower"});
   }
   if (machine.state_free_bytes && *machine.state_free_bytes < kStateFreeBytesMin) {
     findings.push_back({Level::kProblem, "the state directory has " +

@@ -149,8 +149,8 @@ Result<wire::GenerateRequest> prepare(client::Client& client, Screen& screen, st
   std::optional<std::string> query = options.query;
   if (!query.has_value() && !query_chunk) {
     if (!options.stdin_option.empty()) {
-      return invalid_argument("PROMPT",
-                              "is missing: standard input is read for " + options.stdin_option);
+      return invalid_argument(
+          "PROMPT", "is missing: standard input is already read for " + options.stdin_option);
     }
     if (screen.terminal && ::isatty(STDIN_FILENO) == 1) {
       screen.err << screen.style.dim("Type the prompt; Ctrl-D ends it.") << std::endl;

@@ -27,7 +27,7 @@ void add_grammar_options(CLI::App& command, wire::GenerateRequest& params) {
   };
   CLI::Option* schema = command.add_option_function<std::string>(
       "--json-schema", from_file("--json-schema", GrammarKind::kJsonSchema),
-      "The answer is JSON for which the JSON schema in this file (-: stdin) holds");
+      "The answer is JSON that is valid by the JSON schema in this file (-: stdin)");
   CLI::Option* object = command.add_flag_callback(
       "--json-object",
       [&params] {
@@ -36,7 +36,7 @@ void add_grammar_options(CLI::App& command, wire::GenerateRequest& params) {
       "The answer is a JSON object");
   CLI::Option* parts = command.add_option_function<std::string>(
       "--grammar", from_file("--grammar", GrammarKind::kParts),
-      "The answer is put together of texts and JSON as the file (-: stdin) says "
+      "The answer combines texts and JSON as the file (-: stdin) says "
       "(docs/constrained_output.md)");
   object->excludes(schema);
   parts->excludes(schema)->excludes(object);

@@ -34,10 +34,13 @@ OfflineCommands add_offline_commands(CLI::App& app, Options& options) {
   OfflineCommands commands;
   CLI::App* config = app.add_subcommand("config", "The settings of cascaded, cascaded.toml(5)");
   config->require_subcommand(1);
-  commands.config_check = config->add_subcommand("check", "Say what is wrong, with file and line");
-  commands.config_show = config->add_subcommand("show", "Print what holds, and where it was set");
+  commands.config_check = config->add_subcommand("check",
+                                                 "Check the settings; names file and line of "
+                                                 "mistakes");
+  commands.config_show =
+      config->add_subcommand("show", "Print each setting's value, and where it was set");
   commands.config_manual =
-      config->add_subcommand("manual", "Print a file with every setting and its reasons");
+      config->add_subcommand("manual", "Print a file with every setting, explained");
   for (CLI::App* command : {commands.config_check, commands.config_show}) {
     command->add_option("--config", options.config.file,
                         "The file (default: $CASCADED_CONFIG, else the user's, else "

@@ -69,7 +69,7 @@ constexpr Words kPhrases[] = {
     {"length of the messages", "length of the prompt"},
     {"retain_output", "--retain"},
     {"set with prompt_priority", "set with --prompt-priority"},
-    {"there with logprobs", "there with --logprobs"},
+    {"together with logprobs", "together with --logprobs"},
     {R"(say by "name" which of them, or give up "all")", "--name says which of them, --all is all"},
     {"exactly one of text and token_ids", "exactly one of a text, --file and --token-ids"},
 };

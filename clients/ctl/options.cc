@@ -76,17 +76,17 @@ void add_penalties(CLI::App& command, wire::SamplingParams& sampling) {
     command.add_option(name, value, help)->check(decimal_number());
   };
   add("--repetition-penalty", sampling.repetition_penalty,
-      "Of tokens in prompt and answer; 1: none");
-  add("--presence-penalty", sampling.presence_penalty, "Of tokens in the answer (-2 to 2)");
+      "Penalty of tokens in prompt and answer; 1: none");
+  add("--presence-penalty", sampling.presence_penalty, "Penalty of tokens in the answer (-2 to 2)");
   add("--frequency-penalty", sampling.frequency_penalty,
-      "Of tokens in the answer, for each time (-2 to 2)");
+      "Penalty of tokens in the answer, for each time that they occur (-2 to 2)");
   const auto set_biases = [&sampling](const std::vector<std::string>& values) {
     for (const std::string& value : values) sampling.logit_bias.push_back(*logit_bias_from(value));
   };
   command
       .add_option_function<std::vector<std::string>>(
           "--logit-bias", set_biases,
-          "ID=BIAS: add so much (-100 to 100) to the logit of a token (repeatable)")
+          "ID=BIAS: add BIAS (-100 to 100) to the logit of the token ID (repeatable)")
       ->check(logit_bias())
       ->allow_extra_args(false);
 }
@@ -95,16 +95,19 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   wire::SamplingParams& sampling = params.sampling;
   command
       .add_option("--max-tokens", params.max_tokens,
-                  "At most so many tokens (0: as many as the daemon allows)")
+                  "The largest number of tokens of the answer (0: as many as the daemon allows)")
       ->check(whole_number(INT32_MAX));
   const auto add = [&](const char* name, std::optional<double>& value, const char* help) {
     command.add_option(name, value, help)->check(decimal_number());
   };
   add("--temperature", sampling.temperature, "0: always the likeliest token");
-  add("--top-p", sampling.top_p, "Sample from the likeliest tokens of this mass");
-  command.add_option("--top-k", sampling.top_k, "Sample from so many tokens (0: all)")
+  add("--top-p", sampling.top_p,
+      "Sample from the likeliest tokens that together have this probability");
+  command
+      .add_option("--top-k", sampling.top_k,
+                  "Sample from this many of the likeliest tokens (0: all)")
       ->check(whole_number(wire::kTopKMax));
-  add("--min-p", sampling.min_p, "Least likelihood, relative to the likeliest");
+  add("--min-p", sampling.min_p, "The least likelihood of a token, relative to the likeliest");
   add_penalties(command, sampling);
   command.add_option("--seed", sampling.seed, "The same seed gives the same text")
       ->check(seed_number());
@@ -115,7 +118,7 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
       "--think", [&params] { params.thinking = true; }, "Ask the model to think");
   command
       .add_flag_callback(
-          "--no-think", [&params] { params.thinking = false; }, "Ask it not to")
+          "--no-think", [&params] { params.thinking = false; }, "Ask the model not to think")
       ->excludes(think);
   const auto set_policy = [&params](const std::string& name) {
     params.think_policy = think_policy_from_string(name);
@@ -129,12 +132,13 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
       .add_option_function<std::string>(
           "--on-missing",
           [&params](const std::string& name) { params.on_missing = on_missing_from_string(name); },
-          "If a turn before it, or a chunk that it names, is gone: error (the default) or skip")
+          "What to do if an earlier turn, or a named chunk, does not exist any more: error (the "
+          "default) or skip")
       ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
   command.add_flag_callback(
       "--no-reuse", [&params] { params.reuse = false; },
-      "Compute the whole prompt, whatever is known of it");
-  command.add_option("--timeout-ms", params.timeout_ms, "Give up after so long (0: never)")
+      "Compute the whole prompt, and reuse nothing");
+  command.add_option("--timeout-ms", params.timeout_ms, "Give up after this time (0: never)")
       ->check(whole_number(INT64_MAX));
 }
 
@@ -153,22 +157,23 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       ->allow_extra_args(false);
   command
       .add_option("--chunk", parsed.chunks,
-                  "A chunk to use: context, output, system prompt or query, by id or the beginning "
-                  "of one (repeatable)")
+                  "A chunk to use (context, output, system prompt or query), by its id or the "
+                  "beginning of it (repeatable)")
       ->check(text())
       ->allow_extra_args(false);
   add_sampling(command, generate.params);
-  command.add_flag("--ignore-eos", generate.params.ignore_eos, "Go on behind end tokens");
+  command.add_flag("--ignore-eos", generate.params.ignore_eos, "Go on after end tokens");
   command.add_flag("--retain", generate.params.retain_output, "Keep the output as a chunk");
   add_retention_options(command, generate.params);
   add_grammar_options(command, generate.params);
   command.add_flag("--raw", generate.raw,
-                   "The prompt as it is, without the chat template; special tokens in it are not "
-                   "recognised");
+                   "Send the prompt unchanged, without the chat template; special tokens in it "
+                   "are not recognised");
   command.add_flag("--logprobs", generate.params.logprobs, "Log-probabilities of the tokens");
   command
       .add_option("--top-logprobs", generate.params.top_logprobs,
-                  "With --logprobs: those of so many of the likeliest tokens (0 to 20); --json")
+                  "With --logprobs and --json: also those of this many of the likeliest tokens "
+                  "(0 to 20)")
       ->check(whole_number(wire::kTopLogprobsMax));
   CLI::Option* session = add_session_option(command, generate.params.session);
   session->excludes("--raw");
@@ -181,12 +186,13 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       ->excludes("--raw");
   CLI::Option* stream =
       command.add_flag("--stream", generate.stream,
-                       "Print as it comes, also if this is no terminal; with --json: JSON lines");
+                       "Print the answer as it comes, also if this is not a terminal; with "
+                       "--json: JSON lines");
   command
       .add_option(
           "--batch", generate.batch,
-          "Answer the prompts of a file (-: stdin), one a line: text, or a JSON object with "
-          "a query and fields of the protocol's GenerateRequest")
+          "Answer the prompts of a file (-: stdin), one on each line: text, or a JSON object "
+          "with a query and fields of the protocol's GenerateRequest")
       ->excludes(stream)
       ->excludes(session)
       ->excludes("--query")
@@ -196,44 +202,45 @@ void add_generate(CLI::App& command, Parsed& parsed) {
 // What an operator does with a state directory.
 void add_upkeep(CLI::App& app, Parsed& parsed) {
   UpkeepOptions& upkeep = parsed.options.upkeep;
-  parsed.fsck = app.add_subcommand("fsck", "Verify all that a daemon keeps on disk");
+  parsed.fsck = app.add_subcommand("fsck", "Verify everything that a daemon keeps on disk");
   CLI::Option* repair =
-      parsed.fsck->add_flag("--repair", upkeep.repair, "Forget what is damaged, mend the rest");
+      parsed.fsck->add_flag("--repair", upkeep.repair, "Remove what is damaged, and mend the rest");
   parsed.fsck
       ->add_flag("--rebuild", upkeep.rebuild,
-                 "Make the database anew, from its good rows and the KV files; no daemon may run")
+                 "Make the database anew from its good rows and the KV files; no daemon may run")
       ->excludes(repair);
-  parsed.backup = app.add_subcommand("backup", "Copy all that a daemon keeps on disk");
+  parsed.backup = app.add_subcommand("backup", "Copy everything that a daemon keeps on disk");
   parsed.backup
-      ->add_option("DIR", upkeep.directory, "The copy, a state directory: not there, or empty")
+      ->add_option("DIR", upkeep.directory,
+                   "The folder of the copy, a state directory; it must not exist yet, or be empty")
       ->check(text())
       ->required();
   for (CLI::App* command : {parsed.fsck, parsed.backup}) {
     command
         ->add_option("--state-dir", upkeep.state_dir,
-                     "The daemon's, running or not (default: as cascaded's; with --endpoint: that "
-                     "of the daemon there)")
+                     "The daemon's state directory, whether it runs or not (default: that of "
+                     "cascaded; with --endpoint: that of the daemon there)")
         ->check(text());
   }
 }
 
 void add_keys(CLI::App& key, Parsed& parsed) {
   key.require_subcommand(1);
-  parsed.key_new = key.add_subcommand("new", "Make a key of a tenant; it is shown this once");
+  parsed.key_new = key.add_subcommand("new", "Make a key for a tenant; it is shown only once");
   KeyOptions& options = parsed.options.key;
   parsed.key_new->add_option("--tenant", options.tenant, "The tenant")->capture_default_str();
   parsed.key_new->add_option("--file", options.file, "The file of keys to which its hash is added")
       ->check(text());
   parsed.key_new->add_flag(
       "--curve", options.curve,
-      "A key pair for TCP, written to --file, a new one; prints the public key");
+      "Make a key pair for TCP: writes it to --file, a new file, and prints the public key");
   parsed.key_allow = key.add_subcommand("allow", "Let a client with this public key use TCP");
   parsed.key_allow->add_option("KEY", options.key, "Its public key")->required();
   parsed.key_allow->add_option("--tenant", options.tenant, "Its tenant")->capture_default_str();
   parsed.key_allow->add_option("--file", options.file, "The file of cascaded --tcp-clients")
       ->required()
       ->check(text());
-  parsed.key_revoke = key.add_subcommand("revoke", "Take a key out of a file of keys");
+  parsed.key_revoke = key.add_subcommand("revoke", "Remove a key from a file of keys");
   parsed.key_revoke->add_option("KEY", options.key, "An API key, its hash, or a public key")
       ->required()
       ->check(text());
@@ -249,26 +256,29 @@ void add_commands(CLI::App& app, Parsed& parsed) {
                  "Where the daemon listens (default: $CASCADE_ENDPOINT, else the user's daemon, "
                  "else the system's)");
   app.add_option("--model-name", options.model,
-                 "The model to ask, of `model list` (default: the daemon's default model)")
+                 "The model to use, one of `model list` (default: the daemon's default model)")
       ->check(text())
       ->transform(model_name());
   app.add_flag("--json", options.json, "Print JSON");
-  parsed.status = app.add_subcommand("status", "What the daemon runs, holds and did");
+  parsed.status = app.add_subcommand("status", "Show what the daemon runs, holds and did");
   parsed.generate = app.add_subcommand("generate", "Answer one prompt");
   add_generate(*parsed.generate, parsed);
-  parsed.chat = app.add_subcommand("chat", "Talk; also reads commands and text from a pipe");
+  parsed.chat =
+      app.add_subcommand("chat", "Hold a conversation; also reads commands and text from a pipe");
   add_chat_options(*parsed.chat, options.chat);
   add_sampling(*parsed.chat, options.chat.params);
 
-  CLI::App* chunk = app.add_subcommand("chunk", "The stored texts and outputs");
+  CLI::App* chunk =
+      app.add_subcommand("chunk", "List, add, change and delete stored texts and outputs");
   parsed.chunk = add_chunk_commands(*chunk, options);
-  CLI::App* session = app.add_subcommand("session", "Conversations by name");
-  CLI::App* policy = app.add_subcommand("policy", "How long chunks live by default");
+  CLI::App* session =
+      app.add_subcommand("session", "Show and delete the conversations that the daemon keeps");
+  CLI::App* policy = app.add_subcommand("policy", "Show and set how long chunks live by default");
   parsed.session = add_session_commands(*session, *policy, options);
-  CLI::App* model = app.add_subcommand("model", "The models of the daemon");
+  CLI::App* model = app.add_subcommand("model", "List, load and unload models");
   parsed.model = add_model_commands(*model, options.model_command);
   add_upkeep(app, parsed);
-  CLI::App* key = app.add_subcommand("key", "Keys of HTTP clients, and of clients that use TCP");
+  CLI::App* key = app.add_subcommand("key", "Make and revoke keys of HTTP clients and TCP clients");
   add_keys(*key, parsed);
   parsed.watch = add_watch_commands(app, options.watch, options.bench);
   parsed.offline = add_offline_commands(app, options);
@@ -312,7 +322,7 @@ std::string option_with_stdin(const CLI::App& generate) {
     for (const std::string& file : generate.get_option(name)->results()) {
       if (file != kStandardInput) continue;
       if (!option.empty()) {
-        throw CLI::ValidationError(name, option + " reads standard input already");
+        throw CLI::ValidationError(name, option + " already reads standard input");
       }
       option = name;
     }
@@ -374,12 +384,13 @@ Status check_options(const Options& options) {
 }
 
 std::variant<Options, int> parse_options(int argc, const char* const* argv, std::ostream& out) {
-  CLI::App app("Talks to cascaded, the inference daemon that throws no work away.", "cascadectl");
+  CLI::App app("Talks to cascaded, the inference daemon that never throws work away.",
+               "cascadectl");
   app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
   app.footer(
-      "Exit codes: 0 done; 1 the request failed, or a command of a chat that is no terminal's; 2 "
-      "the command\nline, or what it asks for, is wrong; 3 no daemon answers; 4 a limit of tokens "
+      "Exit codes: 0 done; 1 the request, or a command of a chat in a pipe, failed; 2 the "
+      "command line, or\nwhat it asks for, is wrong; 3 no daemon answers; 4 a limit of tokens "
       "cut an answer of generate.");
   Parsed parsed;
   add_commands(app, parsed);

@@ -175,10 +175,9 @@ int run(int argc, char** argv) {
   if (!client.ok()) return explain_unreachable(screen, options, client.error());
   const int code = run_command(*client, screen, options);
   if (!client->all_durable()) {
-    screen.err
-        << "warning: the daemon cannot write to its disk: what was changed is lost if it ends "
-           "before it can (see `cascadectl status`)"
-        << std::endl;
+    screen.err << "warning: the daemon cannot write to its disk: this change is lost if the "
+                  "daemon ends before it can (see `cascadectl status`)"
+               << std::endl;
   }
   return code;
 }

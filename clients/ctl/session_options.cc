@@ -36,8 +36,9 @@ void add_policy_set(CLI::App& command, wire::PolicySet& policy) {
 SessionCommands add_session_commands(CLI::App& session, CLI::App& policy, Options& options) {
   SessionCommands commands;
   session.require_subcommand(1);
-  commands.list = session.add_subcommand("list", "List sessions, the one used last first");
-  commands.list->add_option("--limit", options.session.limit, "At most so many (1 to 1000)")
+  commands.list = session.add_subcommand("list", "List sessions, the most recently used first");
+  commands.list
+      ->add_option("--limit", options.session.limit, "The largest number of entries (1 to 1000)")
       ->check(CLI::Range(1, wire::kListLimitMax))
       ->capture_default_str();
   commands.show = session.add_subcommand("show", "Show one session and its turns");
@@ -48,9 +49,9 @@ SessionCommands add_session_commands(CLI::App& session, CLI::App& policy, Option
 
                             "Delete the outputs of its turns, too, if nobody else holds them");
   policy.require_subcommand(1);
-  commands.policy_list = policy.add_subcommand("list", "List how long chunks live, by type");
+  commands.policy_list = policy.add_subcommand("list", "List how long chunks of each type live");
   commands.policy_set = policy.add_subcommand(
-      "set", "Set it for chunks of a type that are made from now on without a --ttl");
+      "set", "Set how long chunks of a type live that are made from now on without --ttl");
   add_policy_set(*commands.policy_set, options.policy);
   for (CLI::App* parent : {&session, &policy}) {
     for (CLI::App* command : parent->get_subcommands({})) command->fallthrough();
@@ -71,8 +72,8 @@ std::optional<Options::Command> chosen_of(const SessionCommands& commands) {
 CLI::Option* add_session_option(CLI::App& command, std::string& session) {
   return command
       .add_option("--session", session,
-                  "The next turn of the session of this name, which begins with its first; keeps "
-                  "the output")
+                  "Make the next turn of this session, and keep the output; the first turn "
+                  "creates the session")
       ->check(text())
       ->check(not_empty());
 }

@@ -49,8 +49,8 @@ Result<Reply> run_upkeep(Screen& screen, const Options& options, const Work<Repl
   const UpkeepOptions& upkeep = options.upkeep;
   if (upkeep.rebuild && options.endpoint_given && !upkeep.state_dir) {
     return invalid_argument("--rebuild",
-                            "is for a stopped daemon's directory: name that with "
-                            "--state-dir, not an --endpoint");
+                            "works on the directory of a stopped daemon: give --state-dir, not "
+                            "--endpoint");
   }
   const bool of_daemon = options.endpoint_given && !upkeep.state_dir && !upkeep.rebuild;
   if (of_daemon) return ask_daemon(screen, options, "", std::nullopt, work);
@@ -62,8 +62,9 @@ Result<Reply> run_upkeep(Screen& screen, const Options& options, const Work<Repl
   if (state.ok()) return work.offline(*state);
   if (!OfflineState::is_in_use(state.error(), state_dir)) return state.error();
   if (!upkeep.rebuild) return ask_daemon(screen, options, state_dir, state.error(), work);
-  return Error{ErrorCode::kConflict, state_dir,
-               state.error().message + "; --rebuild needs it for itself: stop the daemon first"};
+  return Error{
+      ErrorCode::kConflict, state_dir,
+      state.error().message + "; --rebuild needs the directory for itself: stop the daemon first"};
 }
 
 // The daemon has another working directory.
@@ -102,7 +103,7 @@ int run_fsck(Screen& screen, const Options& options) {
   } else {
     screen.out << render_fsck(*reply) << std::flush;
     if (reply->left > 0 && !repair) {
-      screen.err << "`cascadectl fsck --repair` forgets damaged pages, which are computed again, "
+      screen.err << "`cascadectl fsck --repair` removes damaged pages, which are computed again, "
                     "and mends the rest."
                  << std::endl;
     }

@@ -37,7 +37,7 @@ void print_event(Screen& screen, const wire::EventNotice& event) {
 
 void print_gap(Screen& screen) {
   if (screen.json) return print_json(screen, OrderedJson{{"gap", true}});
-  screen.err << "events were lost: what follows begins with the oldest that are kept" << std::endl;
+  screen.err << "events were lost: the oldest ones that are kept follow" << std::endl;
 }
 
 void wait(int64_t ms) {

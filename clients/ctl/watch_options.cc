@@ -13,7 +13,7 @@ constexpr int64_t kIntervalMsMin = 100, kIntervalMsMax = 3'600'000;
 
 CLI::Validator kind() {
   const auto check = [](const std::string& name) {
-    return event_kind_from_string(name) ? std::string() : "is no kind of event: " + name;
+    return event_kind_from_string(name) ? std::string() : "is not a kind of event: " + name;
   };
   return CLI::Validator(check, "");
 }
@@ -28,48 +28,52 @@ CLI::Validator interval() {
 }
 
 void add_bench(CLI::App& app, WatchCommands& commands, BenchOptions& bench) {
-  commands.bench = app.add_subcommand("bench", "How fast the daemon is, with its model, here");
+  commands.bench = app.add_subcommand("bench", "Measure how fast the daemon is with its model");
   const auto add = [&](const char* name, int32_t& value, const char* help, int32_t most) {
     commands.bench->add_option(name, value, help)
         ->check(CLI::Range(int32_t{1}, most))
         ->capture_default_str();
   };
-  add("--prompt-tokens", bench.prompt_tokens, "About so many tokens of a prompt", 1 << 20);
-  add("--tokens", bench.tokens, "Tokens of an answer", 1 << 16);
-  add("--batch", bench.batch, "Answers at once", static_cast<int32_t>(client::kBatchRequestsMax));
-  add("--repeat", bench.repeat, "Repetitions, of which the medians are printed", 100);
+  add("--prompt-tokens", bench.prompt_tokens, "About how many tokens a prompt has", 1 << 20);
+  add("--tokens", bench.tokens, "How many tokens an answer has", 1 << 16);
+  add("--batch", bench.batch, "How many answers are made at once",
+      static_cast<int32_t>(client::kBatchRequestsMax));
+  add("--repeat", bench.repeat, "How many repetitions the printed medians are of", 100);
 }
 
 }  // namespace
 
 WatchCommands add_watch_commands(CLI::App& app, WatchOptions& options, BenchOptions& bench) {
   WatchCommands commands;
-  commands.stats = app.add_subcommand("stats", "What chunks and pages take, what was evicted");
+  commands.stats =
+      app.add_subcommand("stats", "Show what chunks and pages take, and what was evicted");
   commands.doctor =
-      app.add_subcommand("doctor", "What is wrong with the daemon, its settings and its machine");
+      app.add_subcommand("doctor", "Find problems of the daemon, its settings and its machine");
   add_bench(app, commands, bench);
   commands.events =
-      app.add_subcommand("events", "What happens to chunks and requests, until Ctrl-C");
+      app.add_subcommand("events", "Show what happens to chunks and requests, until Ctrl-C");
   commands.events
       ->add_option("--kind", options.kinds,
-                   "Only such: chunk_stored, chunk_used, chunk_evicted, chunk_restored, "
-                   "chunk_expired, chunk_deleted, request_started, request_finished")
+                   "Show only these kinds: chunk_stored, chunk_used, chunk_evicted, "
+                   "chunk_restored, chunk_expired, chunk_deleted, request_started, "
+                   "request_finished")
       ->check(kind());
   commands.events
       ->add_option("--since", options.since,
-                   "Begin behind the event of this number; 0: with the oldest that is kept")
+                   "Begin after the event of this number; 0: with the oldest that is kept")
       ->check(CLI::Range(int64_t{0}, INT64_MAX));
-  commands.top = app.add_subcommand("top", "Requests, speeds, memory and chunks, until Ctrl-C");
+  commands.top =
+      app.add_subcommand("top", "Show requests, speeds, memory and chunks, until Ctrl-C");
   commands.top
       ->add_option_function<std::string>(
           "--interval",
           [&options](const std::string& value) {
             options.interval_ms = parse_duration_ms(value).value_or(options.interval_ms);
           },
-          "How often it looks: 1s unless given")
+          "How often to look (default: 1s)")
       ->check(interval());
   for (CLI::App* command : {commands.events, commands.top}) {
-    command->add_option("--count", options.count, "End after so many")
+    command->add_option("--count", options.count, "End after this many")
         ->check(CLI::Range(int64_t{1}, INT64_MAX));
   }
   return commands;

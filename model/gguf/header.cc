@@ -184,8 +184,7 @@ class HeaderReader {
     if (key.empty() || !is_utf8(key)) return data_corrupt(field, "its name is empty, or not UTF-8");
     ASSIGN_OR_RETURN(const GgufValueType type, value_type(field));
     ASSIGN_OR_RETURN(GgufValue value, read_value(field, type));
-    if (!header_.metadata.add(field, std::move(value)))
-      return data_corrupt(field, "is there twice");
+    if (!header_.metadata.add(field, std::move(value))) return data_corrupt(field, "occurs twice");
     return {};
   }
 
@@ -278,7 +277,7 @@ class HeaderReader {
     if (name.empty() || !is_utf8(name)) {
       return data_corrupt(field, "its name is empty, or not UTF-8");
     }
-    if (!names_.insert(field).second) return data_corrupt(field, "is there twice");
+    if (!names_.insert(field).second) return data_corrupt(field, "occurs twice");
     GgufTensor tensor;
     tensor.name = field;
     ASSIGN_OR_RETURN(const auto rank, cursor_.number<uint32_t>(field));
@@ -295,7 +294,7 @@ class HeaderReader {
     ASSIGN_OR_RETURN(tensor.begin, cursor_.number<uint64_t>(field));
     if (tensor.begin % alignment_ != 0) {
       return data_corrupt(field, "is at offset " + std::to_string(tensor.begin) +
-                                     ", no multiple of the alignment " +
+                                     ", not a multiple of the alignment " +
                                      std::to_string(alignment_));
     }
     const std::optional<uint64_t> end = checked_add(tensor.begin, bytes);
@@ -329,7 +328,7 @@ class HeaderReader {
     }
     if (tensor.dimensions.front() % type.block_values != 0) {
       return data_corrupt(tensor.name, "has rows of " + std::to_string(tensor.dimensions.front()) +
-                                           " values, no multiple of the " +
+                                           " values, not a multiple of the " +
                                            std::to_string(type.block_values) + " of a block of " +
                                            std::string(type.name));
     }

@@ -207,7 +207,8 @@ Result<std::vector<float>> GgufMetadata::floats(std::string_view key) const {
   if (found->count > 0) std::memcpy(values.data(), found->bytes.data(), found->bytes.size());
   for (size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) {
-      return invalid_argument(std::string(key), "element " + std::to_string(i) + " is no number");
+      return invalid_argument(std::string(key),
+                              "element " + std::to_string(i) + " is not a number");
     }
   }
   return values;

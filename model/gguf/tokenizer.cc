@@ -114,7 +114,7 @@ class TokenizerReader {
             "must be UTF-8 of at most " + std::to_string(kTokenBytesMax) + " bytes");
       }
       if (!vocab.emplace(std::string(text), id).second) {
-        return invalid_argument(element_of(kTokens, id), quote_text(text) + " is there twice");
+        return invalid_argument(element_of(kTokens, id), quote_text(text) + " is given twice");
       }
       if (kind == kUnknown) model_["unk_token"] = std::string(text);
       if (kind == kUnknown || kind == kControl || kind == kUserDefined) {
@@ -134,8 +134,8 @@ class TokenizerReader {
     ASSIGN_OR_RETURN(const auto pre, metadata_.text(kPre));
     if (!pre) {
       return not_found(std::string(kPre),
-                       "is missing: the file is from before 2024, and does not "
-                       "say how words are cut; convert the model again");
+                       "is missing: the file is from before 2024 and does not say how text is "
+                       "cut into words; convert the model again");
     }
     ASSIGN_OR_RETURN(GgufPreTokenizer found, gguf_pre_tokenizer(*pre));
     pre_tokenizer_ = std::move(found.pre_tokenizer);

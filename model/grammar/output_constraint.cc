@@ -67,7 +67,9 @@ Result<std::shared_ptr<const TokenSet>> OutputConstraint::allowed() {
     with_thoughts->add(vocabulary_->think.open);
     return std::shared_ptr<const TokenSet>(std::move(with_thoughts));
   }
-  if (set->empty()) return unsupported("grammar", "no token of this model goes on as it must");
+  if (set->empty())
+    return unsupported("grammar",
+                       "no token of this model can continue the answer as the grammar requires");
   return set;
 }
 

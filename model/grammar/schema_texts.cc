@@ -163,8 +163,8 @@ Status SchemaTexts::add_formats(const Demands& demands, std::optional<CodePointD
       // The format says what the text is for; the pattern says how it is written.
       if (!demands.patterns.empty()) continue;
       return document_.error(*named.schema, "format",
-                             "is none of those that are known; give a pattern beside it, leave it "
-                             "out, or use one of " +
+                             "is not a known format; give a pattern beside it, leave it out, or "
+                             "use one of " +
                                  known_formats());
     }
     if (!format->pattern) continue;

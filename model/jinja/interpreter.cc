@@ -224,7 +224,7 @@ Status Interpreter::assign_attribute(int symbol, std::string_view name, const Va
   Namespace* space = object == nullptr ? nullptr : object->name_space();
   if (space == nullptr) {
     return template_error("cannot assign to an attribute of " + in_quotes(name_of(symbol)) +
-                          ": it is no namespace");
+                          ": it is not a namespace");
   }
   RETURN_IF_ERROR(runtime_.charge_lookup(space->attributes.size(), name.size()));
   space->set(name, value);

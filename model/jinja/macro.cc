@@ -39,7 +39,7 @@ Status Interpreter::bind_parameters(const MacroStatement& macro, const Arguments
     if (named != nullptr) ++named_used;
     if (i < arguments.positional.size()) {
       if (named != nullptr) {
-        return fail("the argument " + in_quotes(parameter.name) + " is there twice");
+        return fail("the argument " + in_quotes(parameter.name) + " is given twice");
       }
       scope_->set(parameter.symbol, arguments.positional[i]);
     } else if (named != nullptr) {

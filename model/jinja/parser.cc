@@ -236,7 +236,7 @@ Result<Statement> StatementParser::parse_macro(int line) {
         !macro.parameters.empty() && macro.parameters.back().fallback != nullptr;
     ASSIGN_OR_RETURN(MacroStatement::Parameter parameter, parse_parameter(needs_fallback));
     if (!names.insert(parameter.name).second) {
-      return tokens_.fail("the parameter " + in_quotes(parameter.name) + " is there twice");
+      return tokens_.fail("the parameter " + in_quotes(parameter.name) + " is given twice");
     }
     macro.parameters.push_back(std::move(parameter));
   }
@@ -256,7 +256,7 @@ Result<MacroStatement::Parameter> StatementParser::parse_parameter(bool needs_fa
   if (tokens_.skip_operator("=")) {
     ASSIGN_OR_RETURN(parameter.fallback, expressions_.parse_expression());
   } else if (needs_fallback) {
-    return tokens_.fail("a parameter without a default stands behind one with a default");
+    return tokens_.fail("a parameter without a default follows one with a default");
   }
   return parameter;
 }

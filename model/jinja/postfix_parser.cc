@@ -139,7 +139,7 @@ Result<CallArguments> ExpressionParser::parse_arguments() {
       return tokens_.fail("the argument " + in_quotes(argument.name) + " is given twice");
     }
     if (argument.kind == CallArgument::Kind::kPositional && !names.empty()) {
-      return tokens_.fail("an argument without a name stands behind one with a name");
+      return tokens_.fail("an argument without a name follows one with a name");
     }
     arguments.push_back(std::move(argument));
   }

@@ -50,7 +50,7 @@ Result<Value> find(Runtime& runtime, const Value& object, const Arguments& argum
     const size_t index = window->start + code_point_count(window->text.substr(0, found));
     return Value(static_cast<int64_t>(index));
   }
-  if (kMustBeThere) return template_error("the text to find is not there");
+  if (kMustBeThere) return template_error("the text to find does not occur");
   return Value(int64_t{-1});
 }
 

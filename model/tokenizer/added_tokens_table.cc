@@ -114,7 +114,7 @@ Status AddedTokens::add(AddedToken token, const BpeVocabulary& vocabulary,
   const std::string* same_id = vocabulary.text(token.id);
   if (same_id != nullptr && *same_id != token.content) {
     return invalid_argument(field, "id " + std::to_string(token.id) + " of " +
-                                       quote_text(token.content) + " is taken by " +
+                                       quote_text(token.content) + " already belongs to " +
                                        quote_text(*same_id));
   }
   const auto same_text = vocabulary.find(token.content);

@@ -36,8 +36,8 @@ Status BpeVocabulary::add(std::string_view text, int32_t id, const std::string& 
                                        " bytes; the limit is " + std::to_string(kBpeTokenBytesMax));
   }
   if (const std::string* other = this->text(id)) {
-    return invalid_argument(
-        field, "id " + std::to_string(id) + " of " + name + " is taken by " + quote_text(*other));
+    return invalid_argument(field, "id " + std::to_string(id) + " of " + name +
+                                       " already belongs to " + quote_text(*other));
   }
   const auto [entry, is_new] = ids_.emplace(text, id);
   if (!is_new) {

@@ -38,18 +38,12 @@ class Translator {
     if (c == '\\') return escape();
     if (in_class_) return class_member(c);
     switch (c) {
-      case '[':
-        return open_class();
-      case '(':
-        return group();
-      case '{':
-        return interval();
+      case '[': return open_class();
+      case '(': return group();
+      case '{': return interval();
       case '^':
-      case '$':
-        return unknown("an anchor");
-      default:
-        copy(1);
-        return {};
+      case '$': return unknown("an anchor");
+      default: copy(1); return {};
     }
   }
 
@@ -70,22 +64,16 @@ class Translator {
         if (in_class_) return unknown("\\W in a class");
         replace(2, "[^" + std::string(kWordMembers) + "]");
         return {};
-      case 'v':
-        replace(2, R"(\x0B)");
-        return {};
-      case 'u':
-        return code_unit();
+      case 'v': replace(2, R"(\x0B)"); return {};
+      case 'u': return code_unit();
       case 'p':
-      case 'P':
-        return property();
+      case 'P': return property();
       case 'd':
       case 'D':
       case 'r':
       case 'n':
       case 't':
-      case 'f':
-        copy(2);
-        return {};
+      case 'f': copy(2); return {};
       default:
         if (is_alphanumeric(c) || static_cast<unsigned char>(c) >= 0x80) {
           return unknown("\\" + std::string(1, c));
@@ -155,7 +143,7 @@ class Translator {
                              std::count(bounds.begin(), bounds.end(), ',') <= 1 &&
                              std::all_of(bounds.begin(), bounds.end(),
                                          [](char c) { return c == ',' || (c >= '0' && c <= '9'); });
-    if (!is_interval) return unknown("braces that are no interval");
+    if (!is_interval) return unknown("braces that are not an interval");
     const std::string_view after = pattern_.substr(close + 1, 1);
     if (after == "+" || after == "?" || after == "*") return unknown("a quantified interval");
     copy(close + 1 - at_);

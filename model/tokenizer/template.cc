@@ -10,7 +10,7 @@
 namespace cascade {
 namespace {
 
-constexpr size_t kTokensMax = 64;  // real templates have one or two
+constexpr size_t kTokensMax = 64;       // real templates have one or two
 constexpr int kTemplateNestingMax = 8;  // of Sequence in Sequence; real files have 1
 
 class Loader {
@@ -95,7 +95,7 @@ class Loader {
     for (const Json& number : *ids) {
       const std::optional<int32_t> id = token_id_from(number);
       if (!id || !is_known_(*id)) {
-        return invalid_argument(entry.path_of("ids"), "has an id that is no token's");
+        return invalid_argument(entry.path_of("ids"), "has an id that no token has");
       }
       out.push_back(*id);
     }

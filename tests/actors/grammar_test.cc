@@ -142,7 +142,9 @@ TEST(GrammarRequest, an_error_of_one_sequence_is_not_that_of_others) {
   world.tamper = [](wire::Message& message) {
     auto* done = std::get_if<wire::DecodeDone>(&message);
     if (done == nullptr || done->sequences.size() < 2) return;
-    done->sequences[0].error = unsupported("grammar", "no token of this model goes on as it must");
+    done->sequences[0].error = unsupported("grammar",
+                                           "no token of this model can continue the "
+                                           "answer as the grammar requires");
   };
   std::vector<uint64_t> numbers;
   for (uint64_t i = 0; i < 2; ++i) {

@@ -110,11 +110,11 @@ TEST(BatchFile, an_object_may_bring_its_own_prompt) {
 
 TEST(BatchFile, says_which_line_and_field_are_wrong) {
   EXPECT_EQ(line_error(R"({"query": "x", "temprature": 1})"),
-            "invalid_argument: line 7, temprature: is no field of a request; did you mean "
+            "invalid_argument: line 7, temprature: is not a field of a request; did you mean "
             "\"sampling\": {\"temperature\": …}?");
   EXPECT_EQ(line_error(R"({"query": "x", "sampling": {"top-p": 1}})"),
-            "invalid_argument: line 7, sampling.top-p: is no field of a request; did you mean "
-            "top_p?");
+            "invalid_argument: line 7, sampling.top-p: is not a field of a request; did you "
+            "mean top_p?");
   EXPECT_THAT(line_error(R"({"query": "x", "sampling": {"top_p": 7}})"),
               StartsWith("invalid_argument: line 7, sampling.top_p: must be at least 0"));
   EXPECT_THAT(line_error(R"({"query": "x", "sampling": [1]})"),

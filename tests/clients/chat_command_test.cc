@@ -30,11 +30,11 @@ TEST(ChatCommand, tells_commands_from_text) {
 
 TEST(ChatCommand, explains_what_is_wrong) {
   EXPECT_EQ(command_error("/frobnicate"),
-            "invalid_argument: /frobnicate: is no command; /help lists them");
+            "invalid_argument: /frobnicate: is not a command; /help lists them");
   EXPECT_EQ(command_error("/use-output"), "invalid_argument: /use-output: needs an argument: N|ID");
   EXPECT_EQ(command_error("/infer now"), "invalid_argument: /infer: takes no argument");
   EXPECT_EQ(command_error("/System x"),
-            "invalid_argument: /System: is no command; /help lists them");
+            "invalid_argument: /System: is not a command; /help lists them");
   EXPECT_EQ(command_error("/system"), "none");
 }
 

@@ -186,7 +186,7 @@ TEST(ChatInSession, makes_turns_of_a_session) {
 TEST(ChatInSession, leaves_a_session_and_says_so) {
   Chat chat;
   const Outcome outcome = chat.run_with(in_session("trip"), "a\n/clear\nb\n");
-  EXPECT_NE(outcome.out.find("new conversation, which is not session trip\n"), std::string::npos)
+  EXPECT_NE(outcome.out.find("new conversation, outside session trip\n"), std::string::npos)
       << outcome.out;
   EXPECT_EQ(chat.daemon.requests()[1].session, "");
   const Outcome gone_on = chat.run_with(in_session("trip"), "/continue output_2\nc\n");
@@ -200,7 +200,7 @@ TEST(ChatInSession, an_output_in_a_session_stands_before_the_next_turn_alone) {
   Chat chat;
   (void)chat.run("fact\n");
   const Outcome outcome = chat.run_with(in_session("trip"), "/use-output output_1\na\nb\n");
-  EXPECT_NE(outcome.out.find("added to the next turn; a session is its own turns alone\n"),
+  EXPECT_NE(outcome.out.find("added to the next turn only; a session keeps only its own turns\n"),
             std::string::npos)
       << outcome.out;
   EXPECT_EQ(chat.composition(1), "OUTPUT:#" + ChatDaemon::output_id(1) + " QUERY:a");

@@ -99,8 +99,7 @@ TEST(Chat, finds_outputs_by_number_and_by_the_beginning_of_their_id) {
   const Outcome wrong = chat.run("/use-output 9\n/use-output output_9\n");
   EXPECT_EQ(wrong.err,
             "error: not_found: 9: there are 0 outputs in this conversation; /output lists them, "
-            "/output all those of everybody\n"
-            "error: not_found: id: no such chunk\n");
+            "and /output all lists everybody's\nerror: not_found: id: no such chunk\n");
   EXPECT_EQ(wrong.code, kExitFailed);
   EXPECT_EQ(chat.run("/output all\n/use-output 9\n").err,
             "error: not_found: 9: there are 3 outputs; /output all lists them\n");
@@ -175,10 +174,9 @@ TEST(Chat, goes_on_after_errors_and_remembers_them) {
   const Outcome outcome = chat.run("/nonsense\nfail\n/infer\nok\n/infer\n");
   EXPECT_EQ(outcome.out, "Answer to ok\n");
   EXPECT_EQ(outcome.err,
-            "error: invalid_argument: /nonsense: is no command; /help lists them\n"
-            "error: resource_exhausted: queue: is full\n"
-            "error: resource_exhausted: queue: is full\n"
-            "error: invalid_argument: /infer: there is no question: /query TEXT first\n");
+            "error: invalid_argument: /nonsense: is not a command; /help lists them\nerror: "
+            "resource_exhausted: queue: is full\nerror: resource_exhausted: queue: is "
+            "full\nerror: invalid_argument: /infer: there is no question: /query TEXT first\n");
   EXPECT_EQ(outcome.code, kExitFailed);
   EXPECT_EQ(chat.run("/nonsense\n/bye\nnever read", false, true).code, kExitOk);
 }
@@ -222,8 +220,8 @@ TEST(Chat, tells_a_person_what_was_reused) {
 }
 
 constexpr const char* kChunksGone =
-    "The chunks of the earlier turns are gone (deleted, expired, or of another state directory): "
-    "the turns are sent as text.\n";
+    "The chunks of the earlier turns do not exist any more (deleted, expired, or in another "
+    "state directory): the turns are sent as text.\n";
 
 // Types lines one by one, so that things may happen in between.
 struct TypedChat {

@@ -98,17 +98,17 @@ TEST(Endpoint, a_socket_without_permission_is_called_that) {
   };
   ::chmod(folder.path().c_str(), 0755);
   ::chmod(path.c_str(), 0700);
-  EXPECT_EQ(seen(), std::pair(true, std::string("unavailable: endpoint: permission denied: it is "
-                                                "for the user root")));
+  EXPECT_EQ(seen(), std::pair(true, std::string("unavailable: endpoint: permission denied: only "
+                                                "these may connect: the user root")));
   ::chmod(path.c_str(), 0660);
   const auto [forbidden, error] = seen();
   EXPECT_TRUE(forbidden);
   EXPECT_EQ(error,
-            "unavailable: endpoint: permission denied: it is for the group 20011 (adduser 20010 "
-            "20011, and a new login)");
+            "unavailable: endpoint: permission denied: only the group 20011 may connect (adduser "
+            "20010 20011, then log in again)");
   // Where the folder is closed, that says for whom.
   ::chmod(folder.path().c_str(), 0750);
-  EXPECT_NE(seen().second.find("for the group 20011"), std::string::npos);
+  EXPECT_NE(seen().second.find("only the group 20011"), std::string::npos);
   ::chmod(folder.path().c_str(), 0700);
   EXPECT_NE(seen().second.find("for the user root"), std::string::npos);
   EXPECT_FALSE(is_forbidden(folder.endpoint()));

@@ -212,7 +212,8 @@ TEST(Generate, notices_a_restart_by_the_boot_id) {
       });
   EXPECT_EQ(
       generation_error(result).to_string(),
-      "unavailable: endpoint: the daemon was restarted; the request is lost, and chunks may be");
+      "unavailable: endpoint: the daemon was restarted: the request is lost, and chunks may be "
+      "lost, too");
   EXPECT_TRUE(fixture.client->ping().ok());
   EXPECT_EQ(fixture.client->boot_id(), "boot_2");
 }
@@ -224,7 +225,7 @@ TEST(Generate, notices_a_daemon_that_answers_but_lost_the_request) {
   ASSERT_TRUE(fixture.client.ok());
   const Result<Generation> result = fixture.client->generate(prompt_request("x"));
   EXPECT_EQ(generation_error(result).to_string(),
-            "unavailable: endpoint: nothing was heard of the generation for 200 ms; the daemon has "
+            "unavailable: endpoint: nothing came from the generation for 200 ms; the daemon has "
             "lost it");
 }
 

@@ -102,7 +102,7 @@ TEST(Models, are_shown_with_what_they_take) {
   wire::ModelInfo broken;
   broken.name = "broken";
   broken.state = "unloaded";
-  broken.problem = "config.json: \x1b[2J is no number";
+  broken.problem = "config.json: \x1b[2J is not a number";
   reply.models = {demo, broken};
   reply.total_bytes = 3 << 20;
   reply.total_bytes_max = 1 << 30;

@@ -235,10 +235,10 @@ TEST(Options, refuse_a_logit_bias_that_is_none) {
 
 TEST(Options, name_the_command_that_is_none) {
   EXPECT_THAT(refusal({"bogus"}),
-              HasSubstr("\"bogus\" is no command here; it must be one of: status, generate, chat, "
-                        "chunk"));
+              HasSubstr("\"bogus\" is not a command here; it must be one of: status, generate, "
+                        "chat, chunk"));
   EXPECT_THAT(refusal({"chunk", "bogus"}),
-              HasSubstr("\"bogus\" is no command here; it must be one of: list, search, "
+              HasSubstr("\"bogus\" is not a command here; it must be one of: list, search, "
                         "show, delete"));
   EXPECT_THAT(refusal({}), HasSubstr("A command is missing; it must be one of: status"));
 }
@@ -246,26 +246,26 @@ TEST(Options, name_the_command_that_is_none) {
 TEST(Options, offer_the_option_that_was_meant) {
   using ::testing::HasSubstr;
   EXPECT_THAT(refusal({"generate", "--max-token", "5", "hi"}),
-              HasSubstr("--max-token is no option of cascadectl generate; did you mean "
+              HasSubstr("--max-token is not an option of cascadectl generate; did you mean "
                         "--max-tokens?"));
   EXPECT_THAT(refusal({"generate", "--max_tokens=5", "hi"}),
               HasSubstr("did you mean --max-tokens?"));
   EXPECT_THAT(refusal({"chat", "--temperatur", "0"}), HasSubstr("did you mean --temperature?"));
   EXPECT_THAT(refusal({"chunk", "list", "--jsn"}),
-              HasSubstr("--jsn is no option of cascadectl chunk list; did you mean --json?"));
+              HasSubstr("--jsn is not an option of cascadectl chunk list; did you mean --json?"));
   EXPECT_THAT(refusal({"--endpont", "ipc:///x", "status"}), HasSubstr("did you mean --endpoint?"));
   EXPECT_THAT(refusal({"--jsn"}), HasSubstr("did you mean --json?"));
   // Before the command that it belongs to.
   EXPECT_THAT(refusal({"--temperature", "0", "generate", "hi"}),
               HasSubstr("--temperature stands behind cascadectl generate, not before it"));
   EXPECT_THAT(refusal({"status", "--temperature", "0"}),
-              HasSubstr("--temperature is no option of cascadectl status; it is one of cascadectl "
-                        "generate, and stands behind that"));
+              HasSubstr("--temperature is not an option of cascadectl status; it is one of "
+                        "cascadectl generate: give it after that command"));
   const std::string none = refusal({"status", "--bogus"});
-  EXPECT_THAT(none, HasSubstr("--bogus is no option of cascadectl status\n"));
+  EXPECT_THAT(none, HasSubstr("--bogus is not an option of cascadectl status\n"));
   EXPECT_THAT(
       refusal({"genrate", "hi"}),
-      HasSubstr("\"genrate\" is no command here; did you mean generate? It must be one of"));
+      HasSubstr("\"genrate\" is not a command here; did you mean generate? It must be one of"));
   EXPECT_THAT(refusal({"generate", "What", "is", "this?"}),
               HasSubstr("\"is\" is more than cascadectl generate takes; a text of several words "
                         "stands in quotes"));

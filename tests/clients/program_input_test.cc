@@ -18,7 +18,7 @@ TEST(ProgramInput, reads_stdin_where_a_file_is_a_dash) {
     EXPECT_EQ(held.compositions, (std::vector<std::string>{"QUERY:What?"})) << held.err;
   }
   EXPECT_EQ(run_on_pipes({"generate", "--context-file", "-"}, "a fact").err,
-            "error: invalid_argument: PROMPT: is missing: standard input is read for "
+            "error: invalid_argument: PROMPT: is missing: standard input is already read for "
             "--context-file\n");
   EXPECT_EQ(run_on_pipes({"generate", "--json-schema", "-", "--context-file", "-", "x"}, "{}").code,
             kExitUsage);

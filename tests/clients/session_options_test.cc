@@ -48,7 +48,7 @@ TEST(SessionOptions, show_and_delete_take_a_name) {
   EXPECT_THAT(refused({"session", "show", "\xFF"}), HasSubstr("not UTF-8"));
   EXPECT_THAT(refused({"session", "delete", "a", "b"}), HasSubstr("b"));
   EXPECT_THAT(refused({"session"}), HasSubstr("list, show, delete"));
-  EXPECT_THAT(refused({"session", "rename"}), HasSubstr("\"rename\" is no command here"));
+  EXPECT_THAT(refused({"session", "rename"}), HasSubstr("\"rename\" is not a command here"));
 }
 
 TEST(SessionOptions, a_name_that_no_session_has_is_refused_before_anything_is_sent) {

@@ -158,9 +158,8 @@ TEST(WordWrap, keeps_every_character_in_its_order_and_every_line_in_the_window) 
 
 TEST(WrappedColumns, keep_the_second_column_one) {
   const std::string help =
-      "Commands:\n"
-      "  /clear       begin a new conversation; the system prompt stays, nothing is deleted\n"
-      "  /help        show this\n";
+      "Commands:\n  /clear       begin a new conversation; the system prompt stays, and nothing "
+      "is deleted\n  /help        show this\n";
   EXPECT_EQ(wrapped_columns(help, 45),
             "Commands:\n"
             "  /clear       begin a new conversation; the\n"

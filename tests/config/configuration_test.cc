@@ -93,9 +93,9 @@ TEST_F(Files, are_refused_by_file_line_key_and_what_is_allowed) {
 }
 
 TEST_F(Files, are_refused_for_keys_that_are_none) {
-  EXPECT_EQ(problem_of("modle = \"m\"").message, "is no setting; did you mean model?");
-  EXPECT_EQ(problem_of("kv_memroy = \"4G\"").message, "is no setting; did you mean kv_memory?");
-  EXPECT_EQ(problem_of("colour = 1").message, "is no setting; see cascaded.toml(5)");
+  EXPECT_EQ(problem_of("modle = \"m\"").message, "is not a setting; did you mean model?");
+  EXPECT_EQ(problem_of("kv_memroy = \"4G\"").message, "is not a setting; did you mean kv_memory?");
+  EXPECT_EQ(problem_of("colour = 1").message, "is not a setting; see cascaded.toml(5)");
   EXPECT_THAT(problem_of("kv-memory = \"4G\"").message, HasSubstr("written kv_memory"));
   EXPECT_THAT(problem_of("[server]\nport = 1").field, HasSubstr(":1: server"));
 }
@@ -116,8 +116,7 @@ TEST_F(Files, say_which_texts_lack_their_quotes) {
            {"http = 127.0.0.1:8178\r", "http = \"127.0.0.1:8178\""}}) {
     const Error error = problem_of(std::string("threads = 1\n") + line + "\nmax_running = 3\n");
     EXPECT_EQ(error.field, file + ":2") << line;
-    EXPECT_THAT(error.message, HasSubstr(std::string("; texts stand in quotes: ") + quoted))
-        << line;
+    EXPECT_THAT(error.message, HasSubstr(std::string("; put texts in quotes: ") + quoted)) << line;
   }
   for (const char* line : {"threads = 1\nthreads = 2", "model = \"unclosed", "model = 'a",
                            "model =", "= 3", "tenant = [a, b]", "model"}) {
@@ -148,10 +147,10 @@ TEST(Environment, holds_over_files_and_warns_of_what_it_does_not_know) {
   EXPECT_EQ(text_of(configuration, "threads"), "2");
   EXPECT_EQ(configuration.values.at("threads").origin, "CASCADED_THREADS");
   EXPECT_THAT(configuration.values.at("tenant").texts, ElementsAre("a", "b"));
-  EXPECT_EQ(text_of(configuration, "state-dir"), "") << "nothing is kept";
+  EXPECT_EQ(text_of(configuration, "state-dir"), "") << "the daemon keeps nothing on disk";
   EXPECT_THAT(configuration.warnings,
-              ElementsAre("CASCADED_THREDS in the environment is no setting of cascaded; did you "
-                          "mean CASCADED_THREADS?"));
+              ElementsAre("CASCADED_THREDS in the environment is not a setting of cascaded; did "
+                          "you mean CASCADED_THREADS?"));
 }
 
 TEST_F(Files, may_begin_with_a_byte_order_mark_and_are_utf8) {

@@ -94,8 +94,8 @@ TEST(Consistency, is_broken_by_more_memory_than_there_is) {
   const std::vector<Error> more = found((int64_t{4} << 30) - 1);
   ASSERT_EQ(more.size(), 1u);
   EXPECT_EQ(more[0].to_string(),
-            "invalid_argument: x.toml:7: kv_memory: must be at most 4095M, all the memory that the "
-            "process may have (of which the weights take some, too), got \"4G\"");
+            "invalid_argument: x.toml:7: kv_memory: must be at most 4095M, the memory that the "
+            "process may have (the weights take some of it, too), got \"4G\"");
 }
 
 TEST(Consistency, is_broken_by_two_that_listen_at_one_place) {
@@ -118,7 +118,7 @@ TEST(Consistency, is_broken_by_texts_that_must_not_be_empty) {
     EXPECT_THAT(wrong({{name, {""}}}),
                 ElementsAre("invalid_argument: x.toml:7: " + key + ": must not be empty"));
   }
-  EXPECT_THAT(wrong({{"state-dir", {""}}}), IsEmpty()) << "nothing is kept";
+  EXPECT_THAT(wrong({{"state-dir", {""}}}), IsEmpty()) << "the daemon keeps nothing on disk";
 }
 
 TEST(Consistency, is_broken_by_a_setting_that_needs_another) {
@@ -142,8 +142,8 @@ TEST(Consistency, is_broken_by_addresses_that_are_none_or_open_without_keys) {
     return wrong({{name, {text}}, {"tcp-key", {"/k"}}, {"tcp-clients", {"/c"}}}).size();
   };
   EXPECT_THAT(wrong({{"http", {"0.0.0.0:1"}}}),
-              ElementsAre("invalid_argument: x.toml:7: http: 0.0.0.0:1 can be reached from other "
-                          "machines; that needs --http-keys"));
+              ElementsAre("invalid_argument: x.toml:7: http: 0.0.0.0:1 can be reached from "
+                          "other machines: this needs --http-keys"));
   EXPECT_THAT(wrong({{"http", {"0.0.0.0:1"}}, {"http-keys", {"/k"}}}), IsEmpty());
   for (const char* text : {"x", "1:2", "localhost", "99999", "127.0.0.1:99999", "unix:"}) {
     EXPECT_EQ(wrong({{"http", {text}}}).size(), 1u) << text;
@@ -159,7 +159,7 @@ TEST(Consistency, is_broken_by_names_of_tenants) {
     EXPECT_EQ(wrong({{"tenant", {"web", name}}}).size(), 1u) << name;
   }
   EXPECT_THAT(wrong({{"tenant", {"a", "b", "a"}}}),
-              ElementsAre("invalid_argument: x.toml:7: tenant: \"a\" is there already"));
+              ElementsAre("invalid_argument: x.toml:7: tenant: \"a\" is given twice"));
   std::vector<std::string> many;
   for (int i = 0; i < 65; ++i) many.push_back("t" + std::to_string(i));
   EXPECT_EQ(wrong({{"tenant", many}}).size(), 1u);

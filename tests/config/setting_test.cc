@@ -29,7 +29,7 @@ TEST(Settings, have_one_name_in_three_spellings) {
 TEST(Settings, say_all_that_a_reader_needs) {
   std::set<std::string_view> names;
   for (const Setting& setting : settings()) {
-    EXPECT_TRUE(names.insert(setting.name).second) << setting.name << " is there twice";
+    EXPECT_TRUE(names.insert(setting.name).second) << setting.name << " is given twice";
     EXPECT_FALSE(setting.help.empty()) << setting.name;
     EXPECT_TRUE(setting.reason.ends_with('.')) << setting.name;
     EXPECT_FALSE(allowed_of(setting).empty()) << setting.name;

@@ -158,7 +158,7 @@ TEST(Options, keep_state_where_the_system_or_the_user_has_it) {
   Environment home("HOME", "/home/u");
   EXPECT_EQ(accepted({}).state_dir, "/var/lib/cascade");
   EXPECT_EQ(accepted({"--state-dir", "/s"}).state_dir, "/s");
-  EXPECT_EQ(accepted({"--state-dir", ""}).state_dir, "") << "nothing is kept";
+  EXPECT_EQ(accepted({"--state-dir", ""}).state_dir, "") << "the daemon keeps nothing on disk";
   systemd.set(nullptr);
   EXPECT_EQ(accepted({}).state_dir, "/x/cascade");
   for (const char* ignored : {"", "relative"}) {
@@ -241,7 +241,7 @@ TEST(Options, refuse_more_memory_than_the_process_may_have) {
 TEST(Options, have_their_defaults_behind_the_help) {
   const std::string help = parse({"--help"}).out;
   EXPECT_THAT(help, HasSubstr("--model PATH "));
-  EXPECT_THAT(help, HasSubstr("a GGUF file (default: none, it must be given)"));
+  EXPECT_THAT(help, HasSubstr("a GGUF file (default: none: it must be given)"));
   EXPECT_THAT(help, HasSubstr("--kv one of f32, bf16, fp16, fp8, int8\n"));
   EXPECT_THAT(help, HasSubstr("(default: int8)"));
   EXPECT_EQ(help.find("=none"), help.npos);
@@ -264,12 +264,12 @@ TEST(Options, refuse_options_without_a_value) {
 TEST(Options, refuse_unknown_and_doubled_ones_and_words) {
   const Outcome unknown = parse({"--model", "m", "--modle", "n"});
   EXPECT_EQ(unknown.parsed.exit_code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("--modle is no option; did you mean --model?"));
+  EXPECT_THAT(unknown.err, HasSubstr("--modle is not an option; did you mean --model?"));
   for (const char* wrong : {"--max-token=4", "--max_tokens=4", "--max-tokns"}) {
     EXPECT_THAT(parse({"--model", "m", wrong, "4"}).err,
-                HasSubstr(" is no option; did you mean --max-tokens?"));
+                HasSubstr(" is not an option; did you mean --max-tokens?"));
   }
-  EXPECT_THAT(parse({"--model", "m", "--bogus"}).err, HasSubstr("--bogus is no option\n"));
+  EXPECT_THAT(parse({"--model", "m", "--bogus"}).err, HasSubstr("--bogus is not an option\n"));
   const Outcome word = parse({"--model", "m", "serve"});
   EXPECT_EQ(word.parsed.exit_code, 2);
   EXPECT_THAT(word.err, HasSubstr("serve"));

@@ -191,7 +191,7 @@ class Choices(unittest.TestCase):
         shown = self.ask("/apply-template", {"messages": begun})["prompt"]
         self.assertTrue(shown.endswith("<|im_start|>assistant\n" + begun[-1]["content"]) or
                         shown.endswith("</think>\n\n" + begun[-1]["content"]), shown)
-        # What is kept is the whole message; a conversation goes on behind it.
+        # What is kept is the whole message; a conversation goes on after it.
         begun[-1]["content"] = "The capital of France"
         kept = self.ask(CHAT, dict(body, store=True))["output_id"]
         self.assertEqual(self.daemon.get("/v1/chunks/" + kept).json["text"], whole)

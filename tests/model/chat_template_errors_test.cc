@@ -79,7 +79,7 @@ TEST(ChatTemplateErrors, syntax_errors_name_the_line) {
       {"{% set true = 1 %}", "line 1: expected the name of a variable, got 'true'"},
       {"{% set loop = 1 %}", "line 1: 'loop' cannot be assigned to"},
       {"{{ f(a=1, a=2) }}", "line 1: the argument 'a' is given twice"},
-      {"{% macro m(a, a) %}{% endmacro %}", "line 1: the parameter 'a' is there twice"},
+      {"{% macro m(a, a) %}{% endmacro %}", "line 1: the parameter 'a' is given twice"},
       {"{% break %}", "line 1: break and continue are for loops"}};
   for (const auto& [source, message] : cases) EXPECT_EQ(parse_error(source), message);
   EXPECT_EQ(parse_error("\xff"), "the template is not UTF-8");

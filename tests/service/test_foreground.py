@@ -70,7 +70,8 @@ class WithoutAnything(unittest.TestCase):
         daemon = self.start("./cascaded", "--model", "demo")
         _, errors = daemon.communicate(timeout=60)
         self.assertEqual(daemon.returncode, 1)
-        self.assertRegex(errors, f"{self.run_dir}: (is a link of another user|Permission denied)")
+        self.assertRegex(errors, f"{self.run_dir}: (is a link that belongs to another user|"
+                                 "Permission denied)")
 
 
 class Endpoint(unittest.TestCase):
@@ -93,7 +94,7 @@ class Endpoint(unittest.TestCase):
                  "--state-dir", "", "--endpoint", f"ipc://{notes}"],
                 capture_output=True, text=True, timeout=60)
             self.assertEqual(daemon.returncode, 1)
-            self.assertIn(f"{notes}: is there, and is no socket", daemon.stderr)
+            self.assertIn(f"{notes}: exists, and is not a socket", daemon.stderr)
             self.assertEqual(notes.read_text(), "precious")
 
 

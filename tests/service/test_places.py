@@ -143,8 +143,8 @@ class Places(unittest.TestCase):
                               timeout=4 * WAIT_S)
         (serving, errors), = json.loads(done.stdout)["seen"]
         self.assertFalse(serving)
-        self.assertIn("ipc:///run/cascaded/cascaded.sock: permission denied: it is for the user "
-                      "root", errors)
+        self.assertIn("ipc:///run/cascaded/cascaded.sock: permission denied: only the user root "
+                      "may connect", errors)
         self.assertNotIn("systemctl", errors)
 
 

@@ -112,7 +112,7 @@ class Reload(unittest.TestCase):
                 tenants = [f"t{i}" for i in range(201)]
                 keys.write_text("".join(f"{tenant} {'0' * 64}\n" for tenant in tenants))
                 self.reload(serving)
-                self.assertIn("line 201: is of one more than 200 tenants", serving.log())
+                self.assertIn("line 201: is of one tenant more than 200 tenants", serving.log())
                 self.assertEqual(status(third), 200)
 
     def test_a_signal_while_it_loads_waits_for_that(self):

@@ -69,7 +69,7 @@ class Change(WeightsTest):
             service.stop()
         with self.service("--weights", "int8") as service:
             self.assertIn(said, service.log())
-            self.assertIn("--weights bf16 --kv int8 goes on with them", service.log())
+            self.assertIn("--weights bf16 --kv int8 would use them", service.log())
             chunks = json.loads(service.ctl("chunk", "list", "--json").stdout)["chunks"]
             self.assertIn(first["output_chunk_id"], [chunk["id"] for chunk in chunks])
             # What it said can be used: it is computed with these weights.

@@ -158,7 +158,7 @@ void expect_usage_errors(const std::vector<WrongArguments>& cases) {
 TEST(BenchSystem, wrong_command_lines_are_explained) {
   expect_usage_errors({
       {{}, "a command is missing; it must be one of: peak, gemm, attention, prefill, decode"},
-      {{"bogus"}, "\"bogus\" is no command; it must be one of: peak"},
+      {{"bogus"}, "\"bogus\" is not a command; it must be one of: peak"},
       {{"decode"}, "--model is required"},
       {{"decode", "--model", ""}, "--model: must not be empty"},
       {{"peak", "--isa", "sse"},
@@ -215,8 +215,8 @@ TEST(BenchSystem, sequences_that_memory_cannot_hold_are_refused) {
   // The demo model with a longer context: 512 sequences of 4 Mi tokens would take 35 TB in f32.
   const testing::ScratchDir dir;
   const std::string model = demo_with_context(dir, 1 << 22);
-  expect_usage_errors({{{"decode", "--model", model, "--kv", "f32", "--depth", "4194000",
-                         "--batch", "1,512", "--threads", "1"},
+  expect_usage_errors({{{"decode", "--model", model, "--kv", "f32", "--depth", "4194000", "--batch",
+                         "1,512", "--threads", "1"},
                         "--batch: measuring 512 x 4194016 tokens takes 17"}});
 }
 

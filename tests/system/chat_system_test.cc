@@ -49,8 +49,8 @@ TEST(ChatSystem, goes_on_when_the_daemon_is_started_again) {
 
 TEST(ChatSystem, goes_on_with_a_daemon_that_knows_nothing_of_it) {
   EXPECT_EQ(error_output_of_two_daemons("other_state"),
-            "The chunks of the earlier turns are gone (deleted, expired, or of another state "
-            "directory): the turns are sent as text.\n");
+            "The chunks of the earlier turns do not exist any more (deleted, expired, or in "
+            "another state directory): the turns are sent as text.\n");
 }
 
 TEST(ChatSystem, a_deleted_output_is_sent_as_text_too) {

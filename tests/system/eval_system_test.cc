@@ -41,7 +41,7 @@ TEST(EvalSystem, numbers_outside_their_range_are_usage_errors) {
 TEST(EvalSystem, wrong_command_lines_are_explained) {
   const ProgramResult bogus = run_program("cascade-eval", {"bogus"});
   EXPECT_EQ(bogus.exit_code, 2);
-  EXPECT_THAT(bogus.err, HasSubstr("\"bogus\" is no command; it must be one of: tokenize"));
+  EXPECT_THAT(bogus.err, HasSubstr("\"bogus\" is not a command; it must be one of: tokenize"));
   EXPECT_THAT(run_program("cascade-eval", {}).err, HasSubstr("a command is missing"));
   const ProgramResult empty =
       run_program("cascade-eval", {"generate", "--model", "", "--input", "-"});

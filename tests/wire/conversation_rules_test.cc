@@ -23,16 +23,16 @@ TEST(ConversationRules, say_what_an_answer_goes_on_with) {
   request.grammar.emplace();
   EXPECT_EQ(
       rule_of(request),
-      "invalid_argument: continue_final_message: cannot be set with grammar, which holds from "
-      "the answer's beginning");
+      "invalid_argument: continue_final_message: cannot be set with grammar, which applies from "
+      "the beginning of the answer");
   request.grammar.reset();
   request.messages.back().content = "";
   EXPECT_EQ(rule_of(request),
             "invalid_argument: messages[1].content: must not be empty with continue_final_message");
   request.messages.back().tool_calls = R"([{"id":"call"}])";
   EXPECT_EQ(rule_of(request),
-            "invalid_argument: messages[1].tool_calls: calls are not gone on with: give their "
-            "results");
+            "invalid_argument: messages[1].tool_calls: an answer with calls cannot be "
+            "continued: give the results of its calls");
   request.messages.pop_back();
   EXPECT_EQ(rule_of(request),
             "invalid_argument: messages[0].role: with continue_final_message the last message must "
@@ -40,7 +40,7 @@ TEST(ConversationRules, say_what_an_answer_goes_on_with) {
   request.messages.clear();
   request.prompt = "x";
   EXPECT_EQ(rule_of(request),
-            "invalid_argument: continue_final_message: is only there with messages");
+            "invalid_argument: continue_final_message: is only allowed together with messages");
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ TEST(RetentionRules, settings_want_what_they_belong_to) {
   request.prompt = "x";
   request.output_pinned = true;
   EXPECT_EQ(rule_of(request),
-            "invalid_argument: output_pinned: is only there with retain_output, which is not set");
+            "invalid_argument: output_pinned: is only allowed together with retain_output, "
+            "which is not set");
   request.retain_output = true;
   EXPECT_EQ(rule_of(request), "none");
   request.output_priority = -1;
@@ -36,7 +37,8 @@ TEST(RetentionRules, settings_want_what_they_belong_to) {
   request.output_pinned.reset();
   request.output_priority.reset();
   EXPECT_EQ(rule_of(request),
-            "invalid_argument: client_data: is only there with retain_output, which is not set");
+            "invalid_argument: client_data: is only allowed together with retain_output, which "
+            "is not set");
   request.client_data.clear();
   request.retain_output = true;
   request.prompt_priority = 5;

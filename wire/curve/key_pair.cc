@@ -68,10 +68,8 @@ Result<KeyPair> new_key_pair() {
 }
 
 std::string key_file_text(const KeyPair& keys) {
-  return "#   A key pair of CurveZMQ. Whoever has the secret key is taken for its owner.\n"
-         "metadata\n"
-         "curve\n"
-         "    public-key = \"" +
+  return "#   A key pair of CurveZMQ. Anybody with the secret key counts as its "
+         "owner.\nmetadata\ncurve\n    public-key = \"" +
          keys.public_key + "\"\n    secret-key = \"" + keys.secret_key + "\"\n";
 }
 

@@ -17,7 +17,7 @@ using http::sse_data;
 void refuse_unsupported(Fields& fields) {
   fields.refuse("modalities", OrderedJson::array({"text"}), "only text is supported");
   fields.refuse("audio", nullptr, "audio is not supported");
-  fields.refuse("web_search_options", nullptr, "there is no web search");
+  fields.refuse("web_search_options", nullptr, "web search is not supported");
 }
 
 void read_answer(Fields& fields, ChatCall& call) {
@@ -41,7 +41,7 @@ void read_answer(Fields& fields, ChatCall& call) {
 Status check_begun(const ChatCall& call) {
   if (!call.request.continue_final_message || !call.request.grammar) return {};
   return unsupported(call.grammar_param,
-                     "cannot hold for an answer that goes on with the assistant's last message");
+                     "cannot be set if the answer continues the assistant's last message");
 }
 
 OrderedJson encode_message(const std::string& content, const std::string& reasoning,

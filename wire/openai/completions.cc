@@ -63,7 +63,7 @@ void read_prompts(Fields& fields, std::vector<Prompt>& prompts) {
 void read_choices(Fields& fields, CompletionCall& call) {
   call.n = read_choices(fields);
   if (fields.integer("best_of", 1, INT32_MAX).value_or(call.n) > call.n) {
-    fields.fail(unsupported("best_of", "no more answers are made than are shown: see n"));
+    fields.fail(unsupported("best_of", "must not exceed n: all answers are returned"));
   }
   if (call.prompts.size() * static_cast<size_t>(call.n) > kAllChoicesMax) {
     fields.fail("n", "asks for " + std::to_string(call.n) + " answers to each of " +
@@ -120,7 +120,7 @@ Result<CompletionCall> decode_completion(std::string_view body) {
     fields.fail(inner.status());
   }
   read_choices(fields, call);
-  fields.refuse("suffix", "", "there is no insertion");
+  fields.refuse("suffix", "", "insertion is not supported");
   const AnswerFormat format = read_answer_format(fields, {});
   RETURN_IF_ERROR(fields.status());
   call.grammar_param = constrain(ToolUse(), format, request);

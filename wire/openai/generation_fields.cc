@@ -131,7 +131,7 @@ void read_sampling(Fields& fields, wire::SamplingParams& sampling) {
 // Refuses fields of other servers that restrict what the answer may contain. Fields that only
 // change how tokens are drawn, such as mirostat, are ignored: many clients always send them.
 void refuse_other_rules(Fields& fields) {
-  constexpr char kNoSuchRule[] = "is not supported, and the answer would not be what it asks for";
+  constexpr char kNoSuchRule[] = "is not supported, and would change the answer";
   const OrderedJson none = OrderedJson::array();
   for (const char* key : {"stop_token_ids", "bad_words", "allowed_token_ids"}) {
     fields.refuse(key, none, kNoSuchRule);
@@ -139,14 +139,16 @@ void refuse_other_rules(Fields& fields) {
   fields.refuse("min_tokens", 0, kNoSuchRule);
   fields.refuse("use_beam_search", false, kNoSuchRule);
   fields.refuse("include_stop_str_in_output", false, kNoSuchRule);
-  fields.refuse("chat_template", "", "is the model's own; cascaded --chat-template replaces it");
+  fields.refuse("chat_template", "",
+                "cannot be sent: the model's own template is used; cascaded --chat-template "
+                "replaces it");
 }
 
 }  // namespace
 
 std::optional<int32_t> read_token_limit(Fields& fields, std::string_view key) {
   const auto limit = fields.integer(key, -1, INT32_MAX);
-  if (limit == 0) fields.fail(key, "must be at least 1, or -1 for as many as there is room for");
+  if (limit == 0) fields.fail(key, "must be at least 1, or -1 for as many as fit");
   if (limit == -1) return INT32_MAX;
   return limit ? std::optional(static_cast<int32_t>(*limit)) : std::nullopt;
 }
@@ -161,7 +163,7 @@ void read_generation(Fields& fields, wire::GenerateRequest& request) {
   read_cache_control(fields, "cache_control", request);
   read_thinking(fields, request);
   refuse_other_rules(fields);
-  fields.refuse("cache_salt", "", "caches are separate for each tenant, and not otherwise");
+  fields.refuse("cache_salt", "", "caches are separate for each tenant only");
 }
 
 void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequest& request) {

@@ -36,7 +36,7 @@ std::string read_calls(Fields& message) {
 }
 
 void read_assistant(Fields& fields, ChatMessage& message) {
-  fields.refuse("function_call", nullptr, "is given as tool_calls now");
+  fields.refuse("function_call", nullptr, "is obsolete: use tool_calls");
   fields.refuse("audio", nullptr, "audio is not supported");
   const auto deepseek = fields.text("reasoning_content");
   message.reasoning = deepseek ? *deepseek : fields.text("reasoning").value_or("");
@@ -109,16 +109,17 @@ std::optional<bool> read_continuation(Fields& fields, std::vector<ChatMessage>& 
     prefix = message.boolean("prefix");
     const bool misplaced = i < last || messages[i].role != "assistant";
     if (prefix.value_or(false) && misplaced) {
-      message.fail("prefix", "is only there in the last message, if it is the assistant's");
+      message.fail("prefix", "is only allowed in the last message, if that is the assistant's");
     }
     fields.fail(message.status());
   }
   if (messages[last].role != "assistant") {
     if (wanted.value_or(false)) {
-      fields.fail("continue_final_message", "is only there if the last message is the assistant's");
+      fields.fail("continue_final_message",
+                  "is only allowed if the last message is the assistant's");
     } else if (!prompt.value_or(true)) {
       fields.fail("add_generation_prompt",
-                  "can be false only if the last message is the assistant's");
+                  "may be false only if the last message is the assistant's");
     }
     return std::nullopt;
   }

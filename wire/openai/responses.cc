@@ -18,9 +18,9 @@ constexpr size_t kMetadataBytesMax = 512;
 constexpr int32_t kItemsMax = 100, kItemsDefault = 20;
 
 void refuse_unsupported_of_responses(Fields& fields) {
-  fields.refuse("background", false, "responses are made while the client waits");
+  fields.refuse("background", false, "background responses are not supported");
   fields.refuse("conversation", nullptr, "use previous_response_id");
-  fields.refuse("prompt", nullptr, "there are no prompt templates");
+  fields.refuse("prompt", nullptr, "prompt templates are not supported");
   // The daemon does what "disabled" means, which "auto" allows.
   const auto truncation = fields.text("truncation");
   if (truncation && *truncation != "auto" && *truncation != "disabled") {
@@ -324,7 +324,8 @@ Result<std::string> encode_input_items(
   for (const auto& [key, value] : query) {
     if (key == "after") after = value;
     if (key == "order") {
-      if (value != "asc" && value != "desc") return invalid_argument("order", "is asc or desc");
+      if (value != "asc" && value != "desc")
+        return invalid_argument("order", "must be asc or desc");
       descending = value == "desc";
     }
     if (key == "limit") {

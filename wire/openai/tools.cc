@@ -137,7 +137,7 @@ void read_choice(Fields& fields, bool flat, ToolUse& use) {
     }
   }
   use.demand = ToolUse::Demand::kSome;
-  if (use.tools.is_null()) return fields.fail("tool_choice", "is only there with tools");
+  if (use.tools.is_null()) return fields.fail("tool_choice", "is only allowed together with tools");
   if (!use.functions.empty()) return;
   fields.fail(unsupported("tool_choice",
                           "asks for a call, but the tools are of types that cannot "
@@ -149,8 +149,8 @@ void read_choice(Fields& fields, bool flat, ToolUse& use) {
 
 ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request) {
   ToolUse use;
-  fields.refuse("functions", OrderedJson::array(), "is given as tools now");
-  fields.refuse("function_call", "none", "is given as tool_choice now");
+  fields.refuse("functions", OrderedJson::array(), "is obsolete: use tools");
+  fields.refuse("function_call", "none", "is obsolete: use tool_choice");
   use.parallel = fields.boolean("parallel_tool_calls").value_or(true);
   OrderedJson tools = OrderedJson::array();
   if (const OrderedJson* given = fields.array("tools"); given != nullptr && !given->empty()) {

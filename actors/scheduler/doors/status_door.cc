@@ -21,8 +21,8 @@ std::string mebibytes(int64_t bytes) {
 std::string thrash_warning(const wire::CacheStats& cache) {
   const auto percent = static_cast<int>(100 * cache.refault_share + 0.5);
   return "the cache thrashes: " + std::to_string(percent) +
-         " % of the latest pages were evicted shortly before they were needed; the working set "
-         "of 10 minutes is " +
+         " % of the pages used lately had been evicted shortly before; the working set of 10 "
+         "minutes is " +
          mebibytes(cache.working_set_bytes) + ", --kv-memory is " +
          mebibytes(cache.page_bytes * cache.pages_max);
 }
@@ -104,9 +104,9 @@ void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) 
 std::vector<std::string> StatusDoor::warnings() const {
   std::vector<std::string> warnings;
   if (from_.metadata.error()) {
-    warnings.push_back(
-        "the store cannot write, so " + std::to_string(from_.metadata.unsaved()) +
-        " chunks would not outlive the daemon as they are: " + from_.metadata.error()->to_string());
+    warnings.push_back("the store cannot write, so a crash would lose the latest changes of " +
+                       std::to_string(from_.metadata.unsaved()) +
+                       " chunks: " + from_.metadata.error()->to_string());
   }
   if (from_.writer.error()) {
     warnings.push_back("K and V are not written to disk: " + from_.writer.error()->to_string());

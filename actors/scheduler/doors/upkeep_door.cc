@@ -39,7 +39,7 @@ std::optional<uint64_t> UpkeepDoor::begin(const Client& client, const wire::Requ
   if (client.tenant != kLocalTenant) {
     return refuse(ErrorCode::kConflict, "tenant",
                   "only the tenant \"" + std::string(kLocalTenant) +
-                      "\" checks and backs up what is on disk: it is every tenant's");
+                      "\" may check and back up the disk: it holds the data of all tenants");
   }
   if (!keeps_pages_) {
     return refuse(ErrorCode::kUnsupported, "state_dir",

@@ -181,8 +181,8 @@ void ChunkRemovals::fail(const StoredName& chunk, const Error& error) {
     outbox_.reply_error(
         failed.client, failed.id,
         {error.code, "id",
-         "chunk \"" + chunk.id + "\" is not found any more, but is not gone from the disk: " +
-             error.message + "; the daemon tries again, and so may you"});
+         "chunk \"" + chunk.id + "\" is not found any more, but parts of it are still on disk: " +
+             error.message + "; the daemon tries again, and you may, too"});
   }
 }
 

@@ -61,11 +61,10 @@ Status PinBudget::check(std::string_view field, int64_t pages) const {
   const auto pinned = static_cast<int64_t>(index_.pinned_count());
   if (pages == 0 || pinned + pages_promised() + pages <= pages_max()) return {};
   // The error does not say how many pages others have pinned: tenants do not know of each other.
-  return resource_exhausted(std::string(field),
-                            "the pin would keep " + std::to_string(pages) +
-                                " pages from eviction, more than are left of " +
-                                std::to_string(pages_max()) +
-                                " (the daemon's --max-pinned); unpin others first");
+  return resource_exhausted(
+      std::string(field),
+      "the pin would keep " + std::to_string(pages) + " pages from eviction, more than remain of " +
+          std::to_string(pages_max()) + " (the daemon's --max-pinned); unpin others first");
 }
 
 bool PinBudget::has_room_for_held(const ChunkEntry& entry) const {

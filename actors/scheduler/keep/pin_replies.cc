@@ -93,8 +93,8 @@ void PinReplies::refuse(const Error& why, const std::optional<StoredName>& chunk
     outbox_.reply_error(
         pin.client, pin.id,
         {why.code, "pinned",
-         "its pages cannot be written, and a pin is to outlive the daemon: " + why.message +
-             (gone ? "; its time was over meanwhile, so the chunk is gone" : "")});
+         "its pages cannot be written, but a pin must outlive the daemon: " + why.message +
+             (gone ? "; its time ended meanwhile, so the chunk was deleted" : "")});
   }
 }
 

@@ -36,7 +36,7 @@ function checkOptions({ endpoint, runDir, signal, serverKey, keyFile, model, ...
     }
   }
   for (const [name, value] of Object.entries(numbers)) {
-    if (!Object.hasOwn(OPTIONS, name)) throw invalidArgument(name, 'is no option of connect()');
+    if (!Object.hasOwn(OPTIONS, name)) throw invalidArgument(name, 'is not an option of connect()');
     if (value === undefined || (Number.isInteger(value) && value >= 1 && value <= TIMER_MS_MAX)) {
       continue;
     }

@@ -153,7 +153,8 @@ export class Exchange {
   #receiveGarbage(key, { code, field, message }) {
     const problem = `${field}: ${message}`;
     if (field !== 'type' && (field === 'version' || !this.#inFlight.has(key))) {
-      this.end(unreachable(`the daemon sent a message that is none of this protocol: ${problem}`));
+      const what = 'the daemon sent a message that does not follow the protocol';
+      this.end(unreachable(`${what}: ${problem}`));
       return;
     }
     const error = new CascadeError(code === 'unsupported' ? code : 'internal', 'reply',

@@ -51,7 +51,7 @@ test('an endpoint or option that is none is refused by name', async () => {
     [{ runDir: '' }, 'runDir', /^must be the path of a folder$/],
     [{ timeoutMs: 0 }, 'timeoutMs', /^must be a whole number of milliseconds/],
     [{ timeoutMs: '5' }, 'timeoutMs', /^must be a whole number of milliseconds/],
-    [{ timeout: 5 }, 'timeout', /^is no option of connect\(\)$/],
+    [{ timeout: 5 }, 'timeout', /^is not an option of connect\(\)$/],
   ];
   for (const [options, field, message] of bad) {
     await assert.rejects(connect(options), { code: 'invalid_argument', field, message });

@@ -30,7 +30,7 @@ test('the daemon says what it is', async () => {
   assert.deepEqual(status.warnings, []);
 });
 
-test('a second turn goes on behind the retained output of the first', async () => {
+test('a second turn goes on after the retained output of the first', async () => {
   const first = await client.generateAndRetainOutput(SYSTEM, FRANCE, GREEDY);
   assert.equal(first.text, 'The capital of France is Paris.');
   assert.match(first.outputChunkId, /^output_[0-9a-f]{32}$/);

@@ -461,7 +461,7 @@ class AsyncClient(DaemonCalls):
         try:
             pong = await greeted(connection, self._options.timeout_ms)
             if not isinstance(pong, Pong):
-                raise unreachable("what listens there is no Cascade daemon")
+                raise unreachable("the program that listens there is not a Cascade daemon")
             connection.learn(pong)
         except BaseException as error:
             lost = error if isinstance(error, CascadeError) else unreachable("not connected")

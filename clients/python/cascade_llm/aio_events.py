@@ -119,7 +119,7 @@ class AsyncEventStream:
 
     @property
     def last(self) -> int:
-        """The number of the last event that came from here: a later events(since=…) goes on behind
+        """The number of the last event that came from here: a later events(since=…) goes on after
         it."""
         return self._last
 

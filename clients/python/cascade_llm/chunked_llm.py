@@ -188,7 +188,7 @@ class ChunkedLLM:
         the daemon frees what it holds of it: the K and V of the answer at once, and those of the
         question unless another retained output goes on from it. The chunk is gone as well: a daemon
         keeps no output whose K and V it may not keep. Errors: not_found, conflict if it is pinned
-        or a session's turn, invalid_argument if it is no output."""
+        or a session's turn, invalid_argument if it is not an output."""
         self.client.release_retained_sequence(seq_id)
 
     def delete_chunk(self, chunk_id: str) -> Chunk:

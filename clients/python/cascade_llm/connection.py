@@ -156,7 +156,7 @@ class Connection:
         try:
             message = decode(frames).message
         except CascadeError as error:
-            problem = f"the daemon sent a message that is none of this protocol: {error}"
+            problem = f"the daemon sent a message that does not follow the protocol: {error}"
             if error.field in _ENVELOPE or (exchange and exchange is self._ping):
                 raise unreachable(problem) from None
             if exchange is None:

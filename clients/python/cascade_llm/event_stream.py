@@ -23,7 +23,7 @@ class EventStream:
 
     @property
     def last(self) -> int:
-        """The number of the last event that came from here: a later events(since=…) goes on behind
+        """The number of the last event that came from here: a later events(since=…) goes on after
         it."""
         return self._stream.last
 

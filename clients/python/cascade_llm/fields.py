@@ -340,7 +340,7 @@ def read_fields(cls: type[_T], value: Any, arrays: ArrayFrames) -> _T:
     if not isinstance(value, dict):
         raise Problem("must be a map")
     if isinstance(value, TwiceKeyed):
-        raise Problem("is there twice").inside(value.key[:40])
+        raise Problem("occurs twice").inside(value.key[:40])
     arguments = {}
     for field in _fields_of(cls):
         item = value.get(field.name)

@@ -46,7 +46,7 @@ class PackedError(Exception):
 
 
 class TwiceKeyed(dict[str, Any]):
-    """A map in which a key is there twice. Whoever reads it refuses it."""
+    """A map in which a key occurs twice. Every reader refuses it."""
 
     def __init__(self, key: str) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ def _check_structure(document: bytes) -> None:
         while left == 0:
             if not open_containers:
                 if at < size:
-                    raise PackedError(f"has {size - at} bytes behind its map")
+                    raise PackedError(f"has {size - at} bytes after its map")
                 if at > size:
                     raise PackedError(f"ends within a value, at byte {size}")
                 return

@@ -4,7 +4,7 @@
     python chain_of_thought.py [MODEL_FOLDER | ENDPOINT]
 
 With the policy "keep" an output chunk stands for the answer with its thoughts: a later request
-goes on behind them and computes its question only. With "reprefill", the default, the thoughts are
+goes on after them and computes its question only. With "reprefill", the default, the thoughts are
 left out of the history, as chat templates do, and the answer is computed again in idle time.
 """
 

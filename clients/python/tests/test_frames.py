@@ -125,7 +125,7 @@ class FieldTest(RefusalTest):
 
     def test_a_key_twice_is_refused_unless_nobody_reads_it(self) -> None:
         twice = b"\x82\xa4text\xa1a\xa4text\xa1b"
-        self.assert_refused(frames_of(Delta, twice), "text", "is there twice")
+        self.assert_refused(frames_of(Delta, twice), "text", "occurs twice")
         unknown = b"\x83\xa4text\xa1a\xa9reasoning\xc3\xa1x\x82\xa1y\x01\xa1y\x02"
         self.assertEqual(decode(frames_of(Delta, unknown)).message, Delta("a", True))
 

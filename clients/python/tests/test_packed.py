@@ -67,7 +67,7 @@ class UnpackTest(unittest.TestCase):
                 unpack_map(whole[:size])
 
     def test_bytes_behind_the_map_are_refused(self) -> None:
-        self.assert_refused(b"\x80\xc0", "has 1 bytes behind its map")
+        self.assert_refused(b"\x80\xc0", "has 1 bytes after its map")
 
     def test_the_byte_that_means_nothing_is_refused(self) -> None:
         self.assert_refused(map_of(b"\xc1"), "not valid MessagePack at byte 3")

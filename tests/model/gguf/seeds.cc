@@ -65,7 +65,7 @@ void add_counts(std::vector<GgufSeed>& seeds) {
   seeds.push_back({"unknown-type-of-value", only([](GgufWriter& w) { w.raw_key("k", 13, "1234"); }),
                    "k", "unknown type 13"});
   seeds.push_back(
-      {"key-twice", only([](GgufWriter& w) { w.u32("k", 1).u32("k", 2); }), "k", "is there twice"});
+      {"key-twice", only([](GgufWriter& w) { w.u32("k", 1).u32("k", 2); }), "k", "occurs twice"});
   seeds.push_back({"truth-of-2", only([](GgufWriter& w) { w.raw_key("k", 7, "\x02"); }), "k",
                    "must be 0 or 1"});
 }
@@ -96,7 +96,7 @@ void add_tensors(std::vector<GgufSeed>& seeds) {
   seeds.push_back({"tensor-twice", table([](GgufWriter& w) {
                      w.raw_tensor("t", {8}, kGgmlF32, 0).raw_tensor("t", {8}, kGgmlF32, 32);
                    }),
-                   "t", "is there twice"});
+                   "t", "occurs twice"});
   seeds.push_back({"name-of-65-bytes", table([](GgufWriter& w) {
                      w.raw_tensor(std::string(65, 'n'), {8}, kGgmlF32, 0);
                    }),
@@ -139,7 +139,7 @@ void add_tokens(std::vector<GgufSeed>& seeds) {
   names[1] = "\xFF\xFE";
   tokens("piece-of-no-utf8", names, "must be UTF-8");
   names[1] = names[0];
-  tokens("piece-twice", names, "is there twice");
+  tokens("piece-twice", names, "occurs twice");
   const std::vector<std::string> signs = {"<unk>", "<s>", "<0x-1>", "<0x+1>"};
   const auto with_signs = [&](GgufWriter& w) {
     w.text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", signs);
@@ -147,7 +147,7 @@ void add_tokens(std::vector<GgufSeed>& seeds) {
     w.numbers<float>("tokenizer.ggml.scores", GgufValueType::kF32, {0, 0, 0, 0});
     w.flag("tokenizer.ggml.add_bos_token", false);
   };
-  seeds.push_back(changed("byte-token-with-a-sign", "tokenizer.ggml", "names no byte",
+  seeds.push_back(changed("byte-token-with-a-sign", "tokenizer.ggml", "is not the name of a byte",
                           {"model", "tokens", "types", "eos"}, with_signs));
   const auto few_types = [](GgufWriter& w) {
     w.numbers<int32_t>("tokenizer.ggml.token_type", GgufValueType::kI32, {1});

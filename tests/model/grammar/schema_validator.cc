@@ -193,7 +193,7 @@ class Validator {
       }
       if (!problem.empty()) return "[" + std::to_string(i) + "]: " + problem;
       for (size_t j = 0; j < i && schema.value("uniqueItems", false); ++j) {
-        if (value[i] == value[j]) return value[i].dump() + " is there twice";
+        if (value[i] == value[j]) return value[i].dump() + " is given twice";
       }
     }
     return "";

@@ -111,7 +111,7 @@ TEST_F(HeldTexts, are_on_disk_with_all_their_pages) {
   EXPECT_FALSE(pins_.is_on_disk(page(150), pin));
   disk_.add(page(11), page(10), kPageTokens);
   disk_.add(page(150), page(11), 22);
-  EXPECT_FALSE(pins_.is_on_disk(page(150), pin)) << "the first page is not there";
+  EXPECT_FALSE(pins_.is_on_disk(page(150), pin)) << "the first page does not exist";
   disk_.add(page(10), ChainIndex::key_of(memory_.index.root()), kPageTokens);
   EXPECT_TRUE(pins_.is_on_disk(page(150), pin));
 }
