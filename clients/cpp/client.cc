@@ -10,14 +10,16 @@
 namespace cascade::client {
 namespace {
 
-// Bounds of the pause between two questions to a daemon that loads its model.
+// Bounds of the pause between two Pings to a daemon that is loading its model.
 constexpr int64_t kLoadingPauseMsMin = 10;
 constexpr int64_t kLoadingPauseMsMax = 1'000;
 
-// More of them than any client can have caused: whoever sends them is no daemon of ours.
+// The largest number of late answers. No client can have caused more, so whoever sends more is not
+// a daemon of ours.
 constexpr int kLateAnswersMax = 10'000;
 
-// The answer to a change of a chunk. Daemons from before `gone` say it by the holders alone.
+// The chunk in the answer to a change. Daemons older than the field `gone` say by the chunk's
+// holders alone whether it was deleted.
 Chunk chunk_of(wire::ChunkReply&& reply, ChunkChange* change) {
   const bool gone = reply.gone.value_or(reply.chunk.holders.empty());
   if (change != nullptr) *change = {std::move(reply.ended), gone};
@@ -32,8 +34,8 @@ Result<Client> Client::connect(std::string endpoint, const ClientOptions& option
   return client;
 }
 
-// A connection that broke since the last call is noticed here, before a request is lost on it:
-// behind the answers that came too late for their calls.
+// Reads the answers that came too late for their calls, and notices a connection that broke since
+// the last call before a request is lost on it. Connects if there is no connection.
 Status Client::ensure_connected() {
   for (int late = 0; connection_ != nullptr; ++late) {
     const auto received = connection_->receive(0);
@@ -68,7 +70,7 @@ Status Client::say_hello(bool& waited) {
 }
 
 // Waits until it is time to ask again. Errors: the reply's, if nobody wants to wait any more; the
-// connection's, if it broke. The connection is given up then.
+// connection's, if it broke. On an error the connection is given up.
 Status Client::wait_for_load(const wire::ErrorReply& reply, int64_t deadline_us) {
   int64_t pause_ms = std::clamp(reply.retry_after_ms, kLoadingPauseMsMin, kLoadingPauseMsMax);
   if (options_.on_loading) {
@@ -78,7 +80,7 @@ Status Client::wait_for_load(const wire::ErrorReply& reply, int64_t deadline_us)
     if (left_ms <= 0) return disconnect(from_daemon(reply));
     pause_ms = std::min(pause_ms, left_ms + 1);
   }
-  // Nothing was asked, so only the end of the connection can come.
+  // Nothing was asked, so this wait can only be ended early by the end of the connection.
   const auto received = connection_->receive(pause_ms);
   return received.ok() ? Status() : Status(disconnect(received.error()));
 }
@@ -104,8 +106,8 @@ Status Client::learn(const wire::Pong& pong) {
       unreachable("the daemon was restarted: the request is lost, and chunks may be lost, too"));
 }
 
-// Sends a request on the open connection and waits for its one answer. Answers to earlier requests,
-// which came too late, are passed over.
+// Sends a request on the open connection and waits for its one answer. Late answers to earlier
+// requests are skipped.
 Result<wire::Message> Client::exchange(wire::Message request) {
   retry_after_ms_ = 0;
   const wire::RequestId id = new_request_id();
@@ -126,7 +128,8 @@ Result<wire::Message> Client::exchange(wire::Message request) {
   }
 }
 
-// The same of a request that may take any time: as long as the daemon answers a Ping.
+// Like exchange(), but for a request that may take any time: waits as long as the daemon answers
+// Pings.
 Result<wire::Message> Client::exchange_slowly(wire::Message request) {
   retry_after_ms_ = 0;
   const wire::RequestId id = new_request_id();
@@ -172,7 +175,7 @@ Result<Reply> Client::as_reply(Result<wire::Message> answer) {
 
 template <class Reply>
 Result<Reply> Client::call(wire::Message request) {
-  // Another model may have to be loaded first.
+  // The request may first have to wait until another model is loaded.
   if (!options_.model.empty()) return call_slowly<Reply>(std::move(request));
   RETURN_IF_ERROR(ensure_connected());
   return as_reply<Reply>(exchange(std::move(request)));

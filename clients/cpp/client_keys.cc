@@ -1,4 +1,4 @@
-// Options first, then the environment.
+// Keys come from the options first, then from the environment.
 #include "clients/cpp/client_keys.h"
 
 #include <cstdlib>

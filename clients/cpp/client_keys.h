@@ -14,10 +14,11 @@ struct ClientKeys {
   curve::KeyPair own;
 };
 
-// nullopt for endpoints that are not tcp://. An empty argument: $CASCADE_SERVER_KEY, or
-// $CASCADE_KEY_FILE, of a file with the client's own pair. Reads the environment: not while another
-// thread changes it.
-// Errors: kInvalidArgument, field "server_key" or "key_file": missing, or no key; as read_file.
+// Returns nullopt for endpoints that are not tcp://. An empty `server_key` means
+// $CASCADE_SERVER_KEY; an empty `key_file`, the file with the client's own key pair, means
+// $CASCADE_KEY_FILE. Reads the environment, so no other thread may change it meanwhile. Errors:
+// kInvalidArgument, field "server_key" or "key_file", if it is missing or not a key; those of
+// read_file.
 Result<std::optional<ClientKeys>> client_keys(const std::string& endpoint, std::string server_key,
                                               std::string key_file);
 

@@ -1,4 +1,4 @@
-// The DEALER socket, and a monitor beside it that tells when the connection breaks.
+// The DEALER socket, and beside it a monitor that reports when the connection breaks.
 #include "clients/cpp/connection.h"
 
 #include <array>
@@ -14,7 +14,7 @@ namespace cascade::client {
 namespace {
 
 constexpr const char* kMonitorEndpoint = "inproc://monitor";
-// Enough for a last CancelRequest to leave; nobody waits longer for a daemon that is gone.
+// Long enough for a last CancelRequest to leave; nobody waits longer for a daemon that has ended.
 constexpr int kLingerMs = 200;
 
 Error zmq_failure(const zmq::error_t& error) {
@@ -60,7 +60,7 @@ void Connection::Sockets::connect(const std::string& endpoint) {
   dealer.connect(endpoint);
 }
 
-// One message of any number of frames, or nothing if none has arrived.
+// One message with all its frames, or nothing if none has arrived.
 Result<std::optional<wire::Frames>> Connection::Sockets::receive_frames() {
   wire::Frames frames;
   size_t bytes = 0;
@@ -77,7 +77,7 @@ Result<std::optional<wire::Frames>> Connection::Sockets::receive_frames() {
   return std::optional<wire::Frames>(std::move(frames));
 }
 
-// What the monitor reports: why the connection is of no use any more, or nothing.
+// The monitor's report: why the connection can no longer be used, or nothing.
 std::optional<Error> Connection::Sockets::lost_connection() {
   zmq::message_t event;
   if (!monitor.recv(event, zmq::recv_flags::dontwait)) return std::nullopt;
@@ -136,7 +136,7 @@ Result<std::optional<wire::Envelope>> Connection::receive(int64_t wait_ms) {
     zmq::poll(items.data(), items.size(), std::chrono::milliseconds(wait_ms));
     ASSIGN_OR_RETURN(const std::optional<wire::Frames> frames, sockets_->receive_frames());
     if (!frames.has_value()) {
-      // What had arrived before the connection broke has been read.
+      // Everything that had arrived before the connection broke has been read by now.
       if (const auto lost = sockets_->lost_connection()) return *lost;
       return std::optional<wire::Envelope>();
     }
@@ -154,7 +154,7 @@ void Connection::abandon() {
   try {
     sockets_->dealer.set(zmq::sockopt::linger, 0);
   } catch (const zmq::error_t&) {
-    // The context is going down already; nothing is left to drop.
+    // The context is already shutting down, so nothing is left to drop.
   }
 }
 

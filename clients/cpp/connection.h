@@ -12,24 +12,24 @@
 
 namespace cascade::client {
 
-// Milliseconds. Tests take shorter ones.
+// Times are in milliseconds. Tests use shorter ones.
 struct ClientOptions {
   int64_t timeout_ms = 5'000;  // for connecting and for every answer but a generation's
-  // A generation that is silent for so long is asked after with a Ping. The daemon sends Progress
+  // After this much silence of a generation the client asks with a Ping. The daemon sends Progress
   // every second.
   int64_t silence_ms = 10'000;
-  // A generation of which nothing came for so long although the daemon answers is lost.
+  // A generation is lost if it sends nothing for this long although the daemon answers.
   int64_t lost_ms = 60'000;
-  // ZeroMQ's own heartbeats: how often, and how long the other side may be silent.
+  // The interval of ZeroMQ's own heartbeats, and how long the other side may be silent.
   int32_t heartbeat_interval_ms = 5'000;
   int32_t heartbeat_timeout_ms = 15'000;
-  // Of tcp:// endpoints, which take clients with keys only: the daemon's public key, and the file
-  // of the client's own pair (cascadectl key new --curve). Empty: $CASCADE_SERVER_KEY and
-  // $CASCADE_KEY_FILE.
+  // For tcp:// endpoints, which accept only clients with keys: the daemon's public key, and the
+  // file with the client's own key pair (cascadectl key new --curve). Empty means
+  // $CASCADE_SERVER_KEY and $CASCADE_KEY_FILE.
   std::string server_key = {};
   std::string key_file = {};
-  // The model that all requests are meant for; empty: the daemon's default model. One that is not
-  // loaded is loaded by the first request that needs it.
+  // The model for all requests; empty means the daemon's default model. The first request that
+  // needs a model which is not loaded loads it.
   std::string model = {};
   // A client that connects while the daemon loads its model waits for it, within timeout_ms. If
   // this is set, it decides how long the client waits. It is called each time the daemon says how
@@ -39,13 +39,13 @@ struct ClientOptions {
   std::function<bool(const wire::Loading*)> on_loading = {};
 };
 
-// One thread. Every error of this class is unreachable() (endpoint.h): the connection is of no
-// further use.
+// Used by one thread. Every error of this class is unreachable() (endpoint.h): the connection can
+// no longer be used.
 class Connection {
  public:
-  // Connects in the background: whether somebody is there shows when an answer comes.
-  // Also kInvalidArgument: the endpoint is none, or needs keys (fields "server_key", "key_file"),
-  // or no model can have the name (field "model").
+  // Connects in the background: only an answer shows that a daemon is there. Further errors:
+  // kInvalidArgument if `endpoint` is not an endpoint, if it needs keys (fields "server_key",
+  // "key_file"), or if no model can have the name (field "model").
   static Result<std::unique_ptr<Connection>> open(const std::string& endpoint,
                                                   const ClientOptions& options);
   ~Connection();
@@ -56,10 +56,10 @@ class Connection {
   Status send(const wire::RequestId& request, wire::Message message);
 
   // The next message, or nothing if none came within `wait_ms` or a signal interrupted the wait.
-  // Error if the connection broke, or if a message came that is none of the protocol.
+  // Error if the connection broke, or if a message came that is not of this protocol.
   Result<std::optional<wire::Envelope>> receive(int64_t wait_ms);
 
-  // What is not sent yet is dropped instead of being delivered to whoever comes next.
+  // Drops the messages that are not sent yet; otherwise whoever listens there next would get them.
   void abandon();
 
  private:

@@ -22,10 +22,10 @@ namespace {
 
 constexpr std::string_view kIpc = "ipc://";
 constexpr std::string_view kTcp = "tcp://";
-// sun_path has 108 bytes with its final zero.
+// sun_path has 108 bytes, including its final zero.
 constexpr size_t kPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
 
-// Names that take more room are shown as numbers.
+// Longer names are shown as numbers.
 using NameBuffer = std::array<char, 4096>;
 
 std::string user_name(uid_t user) {
@@ -44,7 +44,7 @@ std::string group_name(gid_t group) {
   return found == nullptr ? std::to_string(group) : found->gr_name;
 }
 
-// Says who may open the socket, or its folder if that is closed to this user.
+// Says who may open the socket, or who may enter its folder if that is closed to this user.
 std::string who_may_open(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path();
   struct stat info {};
@@ -71,7 +71,7 @@ std::string reason(int errno_value, const std::string& path) {
   }
 }
 
-// 0: somebody listens there; else why nobody can be reached.
+// Returns 0 if somebody listens there, else the reason why nobody can be reached (an errno value).
 int connect_error(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -82,7 +82,7 @@ int connect_error(const std::string& path) {
   const int rc = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int problem = rc == 0 ? 0 : errno;
   ::close(fd);
-  // EAGAIN: the listener's queue is full; somebody is there.
+  // EAGAIN means that the listener's queue is full, so somebody is there.
   return problem == EAGAIN || problem == EINPROGRESS ? 0 : problem;
 }
 

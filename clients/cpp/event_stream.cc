@@ -1,5 +1,6 @@
-// A SUB socket for what is new, and the daemon's log for what it did not bring. Whether the daemon
-// is there, a SUB socket does not say: its log is asked now and then.
+// A SUB socket says that something happened; the events are read from the daemon's log, in which
+// nothing is missing. A SUB socket does not show whether the daemon is there, so the log is also
+// asked now and then.
 #include "clients/cpp/event_stream.h"
 
 #include <algorithm>
@@ -14,12 +15,12 @@
 namespace cascade::client {
 namespace {
 
-// The daemon is asked whether it is there after so long without a sign of it.
+// After this much silence the daemon is asked whether it is still there.
 constexpr int64_t kSilenceMs = 1'000;
-// The events of one EventsRequest.
+// The largest number of events of one EventsRequest.
 constexpr int32_t kEventsAtOnce = 1'000;
-// Subscribing takes a moment until the publisher knows of it. What happens meanwhile comes from the
-// log.
+// It takes a moment until the publisher knows of a subscription. Events of that moment come from
+// the log.
 constexpr int64_t kPollMs = 100;
 
 int64_t steady_ms() {
@@ -37,8 +38,8 @@ struct EventStream::Subscription {
   zmq::context_t context{1};
   zmq::socket_t socket{context, zmq::socket_type::sub};
 
-  // Whether anything came within `wait_ms`; all that has come is taken. What it says is read from
-  // the log, in which nothing is missing.
+  // Whether anything came within `wait_ms`. Takes and drops all that has come: the events are read
+  // from the log, in which nothing is missing.
   bool woken(int64_t wait_ms) {
     zmq::pollitem_t item = {socket.handle(), 0, ZMQ_POLLIN, 0};
     zmq::poll(&item, 1, std::chrono::milliseconds(wait_ms));
@@ -65,8 +66,8 @@ Result<EventStream> EventStream::connect(const std::string& endpoint, std::optio
     subscription->socket.set(zmq::sockopt::maxmsgsize,
                              static_cast<int64_t>(wire::kMessageBytesMax));
     subscription->socket.set(zmq::sockopt::subscribe, "");
-    // Over tcp, and of other models than the default one, nothing is published: what a look after a
-    // silence finds is all.
+    // Nothing is published over tcp or by other models than the default one. There, events are
+    // found only by the look into the log after each silence.
     if (!endpoint.starts_with("tcp://") && options.model.empty()) {
       subscription->socket.connect(wire::events_endpoint(endpoint));
     }

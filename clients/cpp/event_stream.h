@@ -1,4 +1,4 @@
-// What happens to the chunks and requests of a daemon's clients, as it happens.
+// The events of the chunks and requests of a daemon's clients, as they happen.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace cascade::client {
 // One object, one thread at a time. Movable.
 class EventStream {
  public:
-  // Events come from now on; with `since`, those behind that number first, as far as the daemon
-  // keeps them (4,096 of a tenant).
-  // Errors: as Client::connect; unreachable() also if the daemon does not publish.
+  // Events come from now on. With `since`, the events after that number come first, as far as the
+  // daemon keeps them (4,096 per tenant). Errors: those of Client::connect; unreachable() also if
+  // the daemon does not publish.
   static Result<EventStream> connect(const std::string& endpoint,
                                      std::optional<int64_t> since = std::nullopt,
                                      const ClientOptions& options = {});
@@ -26,14 +26,16 @@ class EventStream {
   ~EventStream();
 
   struct Next {
-    std::vector<wire::EventNotice> events;  // in order; what was lost on the way is fetched
-    bool gap = false;  // before these, events were lost for good: state is to be read anew
+    std::vector<wire::EventNotice> events;  // in order; events that were lost on the way are
+                                            // fetched
+    bool gap = false;  // before these, events were lost for good: read the state anew
   };
-  // What has come, at the latest after `wait_ms`, or when a signal arrives; nothing if nothing
-  // came. Errors: unreachable() when the daemon is gone, which is seen within some 2 s.
+  // The events that have come. Returns after `wait_ms` or at a signal at the latest, with nothing
+  // if nothing came. Error: unreachable() when the daemon has ended, which is noticed within some 2
+  // s.
   Result<Next> next(int64_t wait_ms);
 
-  // Of the events so far, the number of the last.
+  // The number of the last event so far.
   int64_t last() const { return last_; }
 
  private:

@@ -1,4 +1,4 @@
-// What takes a while – generations, prefixes: followed, watched over, cancelled.
+// Calls that take a while – generations, prefixes: they are followed, watched and cancelled here.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,10 +10,11 @@
 namespace cascade::client {
 namespace {
 
-// How soon *cancel is noticed when no signal interrupts the wait.
+// How soon *cancel is noticed if no signal interrupts the wait.
 constexpr int64_t kLookMs = 100;
-// Deltas that may be under way to an on_event that is slow; the daemon joins what follows. One is a
-// burst of decode steps, so that a connection of 100 ms does not wait for its grants.
+// The largest number of Deltas that may be on their way to a slow on_event; the daemon joins the
+// text after them. A Delta is a burst of decode steps, so a connection of 100 ms does not wait for
+// its grants.
 constexpr int32_t kDeltasUnderWay = 64;
 constexpr int32_t kDeltasPerGrant = kDeltasUnderWay / 2;
 
@@ -31,20 +32,20 @@ Result<Reply> as(Result<wire::Message>&& ended) {
 }  // namespace
 
 struct Client::Running {
-  size_t index = 0;  // of the request
+  size_t index = 0;  // its place among the requests
   wire::RequestId id{};
   int64_t heard_ms = 0;  // when the last message about this generation came
   bool stop = false;     // on_event wants no more
   bool cancelled = false;
   int64_t cancel_deadline_ms = 0;
-  bool grants = false;      // credit for more Deltas, when some have been read
+  bool grants = false;      // grants credit for more Deltas when some have been read
   int32_t deltas_read = 0;  // since the last grant
 };
 
 struct Client::Batch {
   const OnBatchEvent& on_event;
   const std::atomic<bool>* cancel = nullptr;
-  std::map<wire::RequestId, Running> running;  // those that have not ended
+  std::map<wire::RequestId, Running> running;  // the generations that have not ended
   std::vector<std::optional<Result<wire::Message>>> results;
   int64_t alive_ms = 0;                 // when the last message of any kind came
   std::optional<wire::RequestId> ping;  // not answered yet
@@ -81,7 +82,7 @@ std::vector<Result<Generation>> Client::generate_batch(std::vector<wire::Generat
   std::vector<wire::Message> messages;
   for (wire::GenerateRequest& request : requests) {
     request.stream = true;  // its Progress tells a slow generation from a dead one
-    // Who does not look gets the text once, in the end.
+    // A client that does not look at events gets the text once, at the end.
     if (!on_event && !request.delta_credit) request.delta_credit = 0;
     messages.emplace_back(std::move(request));
   }
@@ -100,7 +101,7 @@ Result<wire::PrefixReply> Client::cache_prefix(wire::PrefixCache prefix,
   return as<wire::PrefixReply>(std::move(run_all(std::move(messages), {}, cancel).front()));
 }
 
-// How each of the requests ended.
+// Returns how each of the requests ended.
 std::vector<Result<wire::Message>> Client::run_all(std::vector<wire::Message>&& requests,
                                                    const OnBatchEvent& on_event,
                                                    const std::atomic<bool>* cancel) {
@@ -109,13 +110,13 @@ std::vector<Result<wire::Message>> Client::run_all(std::vector<wire::Message>&& 
   const Status ran = run(batch, std::move(requests));
   std::vector<Result<wire::Message>> results;
   for (std::optional<Result<wire::Message>>& result : batch.results) {
-    // What has no result of its own is there only if the connection was lost.
+    // A request has no result of its own only if the connection was lost.
     results.push_back(result.has_value() ? *std::move(result) : Result<wire::Message>(ran.error()));
   }
   return results;
 }
 
-// Error: the connection, given up, and with it all that runs.
+// An error is that of the connection, which is then given up with all running generations.
 Status Client::run(Batch& batch, std::vector<wire::Message>&& requests) {
   RETURN_IF_ERROR(ensure_connected());
   retry_after_ms_ = 0;
@@ -147,7 +148,7 @@ Status Client::follow(Batch& batch) {
   return {};
 }
 
-// Sends what is due: CancelRequests, a Ping. Error if the daemon missed a deadline.
+// Sends the CancelRequests and the Ping that are due. Error if the daemon missed a deadline.
 Status Client::keep_watch(Batch& batch) {
   const int64_t now = now_ms();
   for (auto& [id, running] : batch.running) RETURN_IF_ERROR(watch_over(batch, running, now));
@@ -178,7 +179,8 @@ Status Client::watch_over(const Batch& batch, Running& running, int64_t now_ms) 
   return {};
 }
 
-// A Delta was read: makes room for others. The Ack is passed over.
+// Counts a Delta that was read, and grants credit for more when enough were. The daemon's Ack is
+// ignored.
 Status Client::grant(Running& running) {
   if (!running.grants || ++running.deltas_read < kDeltasPerGrant) return {};
   running.deltas_read = 0;
