@@ -23,7 +23,7 @@ class FieldNames {
   void optional(std::string_view name, const T& value) {
     required(name, value);
   }
-  // Arrays of numbers travel in frames of their own: a line cannot give them.
+  // Arrays of numbers are sent in frames of their own, so a line cannot give them.
   template <class T>
   void numbers(std::string_view, const T&) {}
   bool has(const std::string& name) const {
@@ -46,7 +46,7 @@ FieldNames names_of() {
   return names;
 }
 
-// What to write in the place of a key that a request does not have.
+// Says what to write in place of a key that a request does not have.
 std::string instead_of(const std::string& key) {
   const std::vector<std::string> of_sampling = names_of<wire::SamplingParams>().all();
   const auto in_sampling = [](const std::string& name) {
@@ -83,7 +83,7 @@ Status check_keys(const Json& given) {
   return {};
 }
 
-// A file that is one array of requests, or the beginning of one.
+// Whether the line is one array of requests, or the beginning of one.
 bool is_array(std::string_view line) {
   if (line.find_last_not_of(" \t") == line.find('[')) return line.find('[') != line.npos;
   if (line.find_first_not_of(" \t") != line.find('[')) return false;
@@ -91,7 +91,7 @@ bool is_array(std::string_view line) {
   return given.ok() && given->is_array() && !given->empty() && given->front().is_object();
 }
 
-// `given` laid over `base`, by the way of their MessagePack.
+// Lays `given` over `base`, both as MessagePack.
 Result<wire::GenerateRequest> overlay(const wire::GenerateRequest& base, const Json& given) {
   ASSIGN_OR_RETURN(wire::Frames frames, wire::encode({{}, base}));
   constexpr size_t kBody = 2;

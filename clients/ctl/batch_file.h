@@ -1,4 +1,4 @@
-// The prompts of `cascadectl generate --batch FILE`: one a line, as text or as a JSON request.
+// The prompts of `cascadectl generate --batch FILE`: one per line, as text or as a JSON request.
 #pragma once
 
 #include <string>
@@ -15,15 +15,17 @@ struct BatchLine {
   std::string_view text;
 };
 
-// Views of `text`. A "\r" before the end of a line is no part of it.
+// The parts of the result are views of `text`. A "\r" before the end of a line does not belong to
+// it.
 std::vector<BatchLine> batch_lines(std::string_view text);
 
 // The request of one line. A line that begins with "{" is a JSON object with the fields of a
-// GenerateRequest by their names in the protocol (docs/protocol.md), which go before those of the
-// options, and in place of `prompt`, `messages` and `chunks` perhaps a `query`, which is composed
-// with the system prompt and the contexts of the options. Every other line is a query. Pure.
-// Errors: kInvalidArgument, the field begins with "line N": not JSON, an unknown key, no prompt or
-// more than one, what wire::decode() refuses.
+// GenerateRequest, named as in the protocol (docs/protocol.md). They take precedence over the
+// options' fields. In place of `prompt`, `messages` and `chunks` it may have a `query`, which is
+// composed with the system prompt and the contexts of the options. Every other line is a query.
+// Pure. Errors: kInvalidArgument, with a field that begins with "line N", for a line that is not
+// JSON, has an unknown key, or has no prompt or more than one, and for everything that
+// wire::decode() refuses.
 Result<wire::GenerateRequest> batch_request(const BatchLine& line, const GenerateOptions& options,
                                             const std::vector<ResolvedContext>& contexts);
 

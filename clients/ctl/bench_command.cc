@@ -1,5 +1,5 @@
-// What is measured is what the daemon says of each request; of a batch, the time until all are
-// done.
+// The figures are those that the daemon gives for each request; for a batch, the time until all
+// requests are done.
 #include "clients/ctl/bench_command.h"
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 namespace cascade::ctl {
 namespace {
 
-// A number with its blank has so many tokens in most vocabularies, or more: a first guess.
+// A first guess: a number and its blank have this many tokens or more in most vocabularies.
 constexpr int32_t kTokensANumber = 4;
 constexpr double kUsPerS = 1e6, kUsPerMs = 1e3;
 
-// One kind of figure, once a repetition.
+// The values of one figure, one per repetition.
 struct Samples {
   std::vector<double> values;
   void add(double value) { values.push_back(value); }
@@ -33,13 +33,13 @@ struct Samples {
 
 struct Figures {
   int64_t prompt_tokens = 0;
-  int64_t reused_tokens = 0;  // of the prompt, when it came again
+  int64_t reused_tokens = 0;  // tokens of the prompt, when it came again
   Samples first_token_ms, prefill_tokens_per_s, decode_tokens_per_s;
   Samples again_first_token_ms;
   Samples batch_tokens_per_s;
 };
 
-// Begins with what nobody has sent.
+// A prompt whose beginning nobody has sent before.
 std::string new_prompt(int32_t numbers) {
   std::string text;
   for (int32_t i = 0; i < std::max(numbers, 1); ++i) {
@@ -66,7 +66,7 @@ class Bench {
   Bench(client::Client& client, const BenchOptions& options, const std::atomic<bool>* cancel)
       : client_(client), options_(options), cancel_(cancel) {}
 
-  // So many numbers that the prompt has about the tokens that were asked for.
+  // Finds how many numbers give a prompt of about the wanted number of tokens.
   Status calibrate() {
     const int32_t guess = std::max(options_.prompt_tokens / kTokensANumber, 1);
     ASSIGN_OR_RETURN(const client::Generation one, generate(new_prompt(guess), 1));
@@ -100,7 +100,7 @@ class Bench {
     return done;
   }
 
-  // Short prompts: it is the answers' speed.
+  // Prompts are short, because this measures the speed of the answers.
   Status measure_batch(Figures& figures) {
     std::vector<wire::GenerateRequest> requests;
     for (int32_t i = 0; i < options_.batch; ++i) {

@@ -1,4 +1,4 @@
-// cascadectl bench: how fast the daemon that runs is, with its model and on its machine.
+// cascadectl bench: how fast the running daemon is, with its model and on its machine.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,15 @@ namespace cascade::ctl {
 
 struct BenchOptions {
   int32_t prompt_tokens =
-      512;              // about: a prompt is made of numbers, which tokenizers cut variously
+      512;              // approximate: tokenizers split the numbers of a prompt differently
   int32_t tokens = 64;  // of an answer
   int32_t batch = 8;    // answers at once
-  int32_t repeat = 3;   // of which the medians are printed
+  int32_t repeat = 3;   // medians over these are printed
 };
 
-// Prompts that nobody has sent before, then the same once more, then several at once. Other users
-// of the daemon are in the figures. Returns the exit code; with progress on a terminal.
+// Sends prompts that nobody has sent before, then the same prompts again, then several at once. The
+// figures include the effect of the daemon's other users. Shows progress on a terminal. Returns the
+// exit code.
 int run_bench(client::Client& client, Screen& screen, const BenchOptions& options);
 
 }  // namespace cascade::ctl

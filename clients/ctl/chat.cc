@@ -24,7 +24,7 @@ constexpr const char* kChunksGone =
     "The chunks of the earlier turns do not exist any more (deleted, expired, or in another "
     "state directory): the turns are sent as text.";
 
-// The daemon does not know a chunk of the composition.
+// Whether the error says that the daemon does not know a chunk of the composition.
 bool is_missing_chunk(const Error& error) {
   return error.code == ErrorCode::kNotFound && error.field.starts_with("chunks[");
 }
@@ -34,7 +34,7 @@ std::string in_quotes(const std::string& text) {
   return '"' + fitted(one_line(text), kColumns) + '"';
 }
 
-// What a conversation lost with an output, and what it ends with now.
+// Says what a conversation lost with an output, and how it ends now.
 std::string removal_text(const Chunk& output, const Conversation& conversation) {
   const std::string lost = in_quotes(output.query_text.empty() ? output.id : output.query_text);
   if (!conversation.session().empty()) {
@@ -152,7 +152,7 @@ void ChatSession::finish_turn(const client::Generation& generation) {
   remark("(" + usage_text(generation, generation.finish_reason != "stop") + ")");
   if (!id.empty()) retention_.made(id);
   const bool wanted = retention_.retain() != Retain::kNever;
-  if (cancelled && (id.empty() || !session.empty())) return;  // no turn
+  if (cancelled && (id.empty() || !session.empty())) return;  // not a turn
   if (id.empty() && wanted) {
     fail({ErrorCode::kInternal, "output", "was not kept, so later turns will not know of it"});
     return;
@@ -163,7 +163,7 @@ void ChatSession::finish_turn(const client::Generation& generation) {
                               .reasoning = keep ? generation.reasoning : ""});
 }
 
-// Those of the session are the daemon's.
+// The outputs of the conversation; those of a session are asked from the daemon.
 Result<std::vector<std::string>> ChatSession::conversation_outputs() {
   std::vector<std::string> ids;
   if (!conversation_.session().empty()) {

@@ -15,31 +15,31 @@
 namespace cascade::ctl {
 
 struct ChatSettings {
-  // Sampling, limits and think policy of every turn, the session, and how long outputs live; its
-  // prompt is ignored.
+  // The sampling, limits and think policy of every turn, the session, and how long outputs live.
+  // The prompt in it is ignored.
   client::GenerateParams params;
   std::string system;
-  // A person types: results are followed by remarks, thoughts are shown, a failed command does not
-  // count for the exit code.
+  // Whether a person types: then results are followed by remarks, thoughts are shown, and a failed
+  // command does not count for the exit code.
   bool interactive = false;
-  // What is kept of the answers; kAsk only if `ask` is there. A session keeps its turns: kAlways.
+  // Which answers are kept; kAsk needs `ask`. A session keeps its turns, so it needs kAlways.
   Retain retain = Retain::kAlways;
   Ask ask{};
 };
 
-// One conversation after the other. Errors are printed; nothing ends the chat but its commands. It
-// keeps the text of its turns: if the daemon has lost their chunks, one line on Screen::err says so
-// and the turns are sent as text.
+// Holds one conversation after another. Errors are printed and do not end the chat; only its
+// commands do. The session keeps the text of its turns: if the daemon has lost their chunks, one
+// line on Screen::err says so, and the turns are sent as text.
 class ChatSession {
  public:
   // `client` and `screen` must outlive the session.
   ChatSession(client::Client& client, Screen& screen, ChatSettings settings);
 
-  // Does what an entry says (chat_command.h). Returns false for /bye.
+  // Executes an entry (chat_command.h). Returns false for /bye.
   bool enter(const std::string& entry);
-  // The conversation is over (chat_retention.h). Call once, when nothing more is entered.
+  // Ends the conversation (chat_retention.h). Call it once, after the last entry.
   void end();
-  // Says something beside the results, if a person types.
+  // Prints a remark beside the results if a person types.
   void remark(const std::string& text);
   // Prints an error and remembers that there was one.
   void fail(const Error& error);

@@ -1,4 +1,4 @@
-// The table of chat commands, and what parses, explains and completes by it.
+// The table of chat commands, and the functions that parse, explain and complete with it.
 #include "clients/ctl/chat_command.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Command {
   ChatVerb verb;
   Argument argument;
   std::string_view argument_name;
-  std::string_view help;  // empty: another name of the command before
+  std::string_view help;  // empty: another name of the command above
 };
 
 constexpr std::array<Command, 18> kCommands = {{
@@ -55,7 +55,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-// `text` without empty lines around it. A single line loses its indentation, too.
+// `text` without empty lines around it. A single line also loses its indentation.
 std::string message(std::string_view text) {
   const std::string_view inner = trimmed(text);
   if (inner.find('\n') == std::string_view::npos) return std::string(inner);
@@ -149,7 +149,8 @@ std::vector<std::string> completions(std::string_view line,
   if (command == nullptr) return {};
   const size_t begin = std::min(line.find_first_not_of(kSpace, space), line.size());
   const std::string_view word = line.substr(begin);
-  if (word.find_first_of(kSpace) != std::string_view::npos) return {};  // it has its argument
+  // the command has its argument already
+  if (word.find_first_of(kSpace) != std::string_view::npos) return {};
   if (command->verb == ChatVerb::kThink) return starting_with(word, {"on", "off", "hide"});
   if (command->verb == ChatVerb::kOutput) return starting_with(word, {"all"});
   if (command->argument_name == "N|ID") return starting_with(word, output_ids);

@@ -15,8 +15,8 @@ bool feed(ChatSession& session, const std::string& line, TextBlock& block) {
   return !entry || session.enter(*entry);
 }
 
-// The same; words that are commands elsewhere are commands here, and what a person pasted is one
-// message.
+// Like feed(), but also takes single words that are commands at other prompts, and a person's paste
+// as one message.
 bool enter_line(ChatSession& session, const std::string& line, TextBlock& block) {
   if (block.open()) return feed(session, line, block);
   if (const auto command = command_of_word(line)) {

@@ -7,11 +7,11 @@
 
 namespace cascade::ctl {
 
-// All of `chat` but sampling; it fills in `options`.
+// Adds all options of `chat` except sampling; they fill in `options`.
 void add_chat_options(CLI::App& command, ChatOptions& options);
 
 // Throws CLI::ExcludesError for a time to live of outputs that are not kept, and for a session
-// whose turns are not kept. Afterwards options.params say what is kept.
+// whose turns are not kept. Afterwards options.params say whether outputs are kept.
 void check_chat_options(const CLI::App& command, ChatOptions& options);
 
 }  // namespace cascade::ctl

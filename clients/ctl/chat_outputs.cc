@@ -1,4 +1,4 @@
-// One look at all outputs, which are numbered as they are or in the conversation's order.
+// Reads all outputs at once, and numbers them in their own order or in the conversation's.
 #include "clients/ctl/chat_outputs.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace cascade::ctl {
 namespace {
 
-// "12" -> 12; 0 for what is no number.
+// "12" -> 12; 0 if `text` is not a number.
 size_t number_in(const std::string& text) {
   size_t number = 0;
   const char* const end = text.data() + text.size();
@@ -32,7 +32,8 @@ Status NumberedOutputs::number(Whose whose, const std::vector<std::string>& conv
   }
   list_.clear();
   if (of_all) {
-    list_.assign(all.rbegin(), all.rend());  // so that a number stays when others come
+    list_.assign(all.rbegin(), all.rend());  // oldest first, so that numbers stay valid when
+                                             // outputs are added
     return {};
   }
   for (const std::string& id : conversation) {

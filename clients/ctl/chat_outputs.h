@@ -1,4 +1,4 @@
-// The outputs that the chat's commands speak of, by number.
+// The numbers of outputs in the chat's commands.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cascade::ctl {
 
-// Numbers from 1 on, as the last list had them, whatever came and went since.
+// Numbers count from 1 in the order of the last list, whatever was added or deleted since.
 class NumberedOutputs {
  public:
   enum class Whose { kConversation, kAll };
@@ -21,9 +21,10 @@ class NumberedOutputs {
   Status number(Whose whose, const std::vector<std::string>& conversation);
   const std::vector<client::ChunkInfo>& list() const { return list_; }
 
-  // `which`: a number, or an id or its beginning. A number beyond the last list is looked for in a
-  // new one of the same kind; before there was a list, in that of `conversation`. The output
-  // exists. Errors: kNotFound; kInvalidArgument if it is no output; those of Client.
+  // `which` is a number, an id or the beginning of an id. A number beyond the last list is looked
+  // up in a new list of the same kind; if there was no list yet, in a list of `conversation`. The
+  // returned output exists. Errors: kNotFound; kInvalidArgument if the chunk is not an output;
+  // those of Client.
   Result<Chunk> find(const std::string& which, const std::vector<std::string>& conversation);
 
  private:

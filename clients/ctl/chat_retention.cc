@@ -1,4 +1,4 @@
-// Asking at the end of a conversation.
+// Asks at the end of a conversation what to keep.
 #include "clients/ctl/chat_retention.h"
 
 #include <algorithm>
@@ -10,14 +10,15 @@
 namespace cascade::ctl {
 namespace {
 
-// What nobody decides about is gone then: longer than a conversation rests, and no longer.
+// The time to live of outputs that nobody has decided about: longer than a conversation pauses, and
+// not longer than that needs.
 constexpr int64_t kUndecidedMs = 24 * 3'600'000;
 
 std::string outputs(size_t count) {
   return std::to_string(count) + (count == 1 ? " output" : " outputs");
 }
 
-// Gives up as many retentions as the conversation made. Whether the output is gone.
+// Gives up as many retentions as the conversation made. Returns whether the output was deleted.
 Result<bool> give_up(client::Client& client, const std::string& id, int64_t times) {
   for (int64_t i = 0; i < times; ++i) {
     client::ChunkChange change;
@@ -76,7 +77,7 @@ Status ChatRetention::end_conversation() {
   return done;
 }
 
-// They live as long as outputs that are made without a question.
+// Gives the outputs the time to live of outputs that are kept without a question.
 Status ChatRetention::keep() {
   int64_t ttl_ms = ttl_ms_.value_or(0);
   if (!ttl_ms_) {

@@ -1,4 +1,4 @@
-// Who talks: a person at a terminal, or a pipe.
+// Finds out who talks: a person at a terminal, or a pipe.
 #include "clients/ctl/chat_start.h"
 
 #include <unistd.h>

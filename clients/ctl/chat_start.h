@@ -7,8 +7,8 @@
 
 namespace cascade::ctl {
 
-// What a person is told first: the model, its context and its memory, and what is kept. `status`
-// may be absent: then only the daemon's version. Without a newline at its end. Pure.
+// The text that a person sees first: the model, its context and its memory, and what is kept.
+// Without `status` it has only the daemon's version. It has no newline at its end. Pure.
 std::string chat_greeting(const std::string& version,
                           const std::optional<wire::StatusReply>& status,
                           const ChatOptions& options);

@@ -23,7 +23,7 @@ Result<Chunk> delete_by_beginning(client::Client& client, const std::string& id,
   return client.delete_chunk(found.id, options.name, options.all, &change);
 }
 
-// What ended of a chunk by a change, and whether it is gone.
+// Adds the holders that the change ended, and whether the chunk was deleted.
 void add_end(OrderedJson& object, const client::ChunkChange& change) {
   object["gone"] = change.gone;
   OrderedJson& ended = object["ended"] = OrderedJson::array();
@@ -41,7 +41,7 @@ void print_deleted(Screen& screen, const Chunk& chunk, const client::ChunkChange
   print_json(screen, line);
 }
 
-// `pinned`: what the change says of pins, if anything.
+// `pinned`: whether the change pins or unpins the chunk; absent if it does neither.
 void print_changed(Screen& screen, const Chunk& chunk, const client::ChunkChange& change,
                    std::optional<bool> pinned) {
   if (screen.json) {

@@ -1,4 +1,4 @@
-// One subcommand for each thing that can be done with a chunk.
+// One subcommand for each operation on chunks.
 #include "clients/ctl/chunk_options.h"
 
 #include <charconv>
@@ -13,7 +13,7 @@
 namespace cascade::ctl {
 namespace {
 
-// An option whose time goes into `out` as milliseconds.
+// An option that writes its time to `out` as milliseconds.
 CLI::Option* add_duration(CLI::App& command, const std::string& name, std::optional<int64_t>& out,
                           const std::string& help, Never never = Never::kNo) {
   const auto set = [&out](const std::string& value) {
@@ -27,7 +27,7 @@ enum class Count { kOne, kMany };
 
 void add_ids(CLI::App& command, Options& options, Count count) {
   if (count == Count::kOne) {
-    // Not a vector: that would take the arguments behind it as well.
+    // Not a vector: that would also take the arguments after it.
     const auto set = [&options](const std::string& id) { options.ids = {id}; };
     command
         .add_option_function<std::string>("ID", set, "The id, or at least its first 8 characters")

@@ -23,24 +23,25 @@ struct ChunkCommands {
 };
 ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options);
 
-// The one that was given, if any was.
+// The subcommand that was given, if any.
 std::optional<Options::Command> chosen_of(const ChunkCommands& commands);
 
-// What is said of the output that generate --retain or --session keeps.
+// Adds the options for the output that generate --retain or --session keeps.
 void add_retention_options(CLI::App& command, wire::GenerateRequest& params);
-// Throws CLI::RequiresError for one of these options without an output that is kept.
+// Throws CLI::RequiresError if one of these options is given and no output is kept.
 void check_retention_options(const CLI::App& command);
 
-// A time as parse_duration_ms() takes it, over 0; with kWord also "never", with kWordOrZero also 0.
+// A time that parse_duration_ms() accepts, over 0; with kWord also "never", with kWordOrZero also
+// 0.
 enum class Never { kNo, kWord, kWordOrZero };
 CLI::Validator duration(Never never);
 
-// "250ms", "90s", "10m", "2h", "7d": milliseconds, nullopt if it is none or over 100 years.
+// "250ms", "90s", "10m", "2h", "7d" as milliseconds; nullopt if it is not a time or over 100 years.
 std::optional<int64_t> parse_duration_ms(std::string_view text);
 
-// What is sent must be text: encoding would replace other bytes.
+// The value must be text: encoding would replace other bytes.
 CLI::Validator text();
-// A value that is given says something.
+// The value must not be empty.
 CLI::Validator not_empty();
 
 }  // namespace cascade::ctl

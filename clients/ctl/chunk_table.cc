@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kPreviewColumns = 48;
 constexpr int kSnippetColumns = 100;  // about a dozen words
-constexpr int kTextColumnsMin = 12;   // of both, on a narrow terminal
-// Behind "output_" or "chunk_": 32 bits tell some thousand chunks apart.
+constexpr int kTextColumnsMin = 12;   // for both, on a narrow terminal
+// The digits of a short id, after "output_" or "chunk_": 32 bits tell some thousand chunks apart.
 constexpr size_t kShortDigits = 8;
 
 Cell kind_of(const Chunk& chunk) {
@@ -25,7 +25,7 @@ Cell kind_of(const Chunk& chunk) {
   return output ? Cell{"◀ output", Ink::kOutput} : Cell{"▶ input", Ink::kInput};
 }
 
-// Pages that nothing holds are there until their room is needed: "none" would deny them.
+// Pages that nothing holds stay until their room is needed: "none" would be wrong for them.
 std::string kv_text(const Chunk& chunk) {
   const bool some = chunk.kv_bytes > 0 || chunk.kv_disk_bytes > 0;
   if (chunk.kv_state == KvState::kNone && some) return "cached";
@@ -133,7 +133,7 @@ std::string render_chunk(const Chunk& chunk, const Style& style) {
   facts.add("tenant", chunk.tenant);
   facts.add("content hash", chunk.content_hash);
   facts.add("tokens", std::to_string(chunk.token_ids.size()));
-  // A text has no chain of its own, but those of the prompts in which it stands.
+  // A text has no chain of its own, only the chains of the prompts that contain it.
   const std::string tokens = chunk.kv_tokens > 0 ? counted(chunk.kv_tokens, "token") + ", " : "";
   facts.add("KV cache", kv_text(chunk) + ", " + tokens + format_bytes(chunk.kv_bytes));
   facts.add("on disk",

@@ -9,7 +9,7 @@
 
 namespace cascade::ctl {
 
-// How ids are shown: whole, or as the beginning that a person can type and the daemon takes.
+// How ids are shown: whole, or as a beginning that a person can type and the daemon accepts.
 enum class Ids { kWhole, kShort };
 std::string shown_id(const std::string& id, Ids ids);
 
@@ -25,7 +25,7 @@ std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
 // Everything about one chunk, and its text.
 std::string render_chunk(const Chunk& chunk, const Style& style);
 
-// What a search found: id, type, name if one has one, and a part of the text.
+// The hits of a search: id, type, name if the chunk has one, and a part of the text.
 std::string render_hits(const std::vector<wire::ChunkSearchHit>& hits, Ids ids, const Style& style);
 
 }  // namespace cascade::ctl

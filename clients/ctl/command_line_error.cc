@@ -1,4 +1,5 @@
-// CLI11 knows what it did not understand; the names of all commands and options say what was meant.
+// CLI11 knows what it did not understand; the names of all commands and options tell what was
+// meant.
 #include "clients/ctl/command_line_error.h"
 
 #include <algorithm>
@@ -39,7 +40,7 @@ void add_flags(const CLI::App& app, std::vector<std::string>& flags) {
   }
 }
 
-// The flags that may stand behind the command: its own, and those of the commands around it.
+// The flags that may come after the command: its own, and those of the commands around it.
 std::vector<std::string> flags_of(const CLI::App& command) {
   std::vector<std::string> flags;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
@@ -63,7 +64,7 @@ bool is_flag(const std::string& word) {
   return word.size() > 1 && word.front() == '-';
 }
 
-// The first word that nobody knows: a flag, if there is one.
+// The first flag that nobody knows; without one, the first unknown word.
 std::optional<std::string> unknown_word(const CLI::App& app) {
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
   const auto flag = std::ranges::find_if(unknown, is_flag);
@@ -98,7 +99,7 @@ std::string about_command(const CLI::App& app, const std::optional<std::string>&
   return text + (text.ends_with('?') ? " It" : "; it") + " must be one of: " + names;
 }
 
-// Empty: CLI11 says it well enough.
+// An empty reason means that CLI11's own message is good enough.
 std::string reason_of(const CLI::App& app, const CLI::ParseError& error) {
   const std::optional<std::string> unknown = unknown_word(app);
   const bool no_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&

@@ -9,7 +9,7 @@
 namespace cascade::ctl {
 namespace {
 
-// In single quotes of any of the three shells.
+// The text in single quotes, as any of the three shells reads it.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) {
@@ -35,7 +35,8 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-// For bash and zsh: what may follow each command, and the values of options ("@" for a file).
+// For bash and zsh: the words that may follow each command, and the values of options ("@" for a
+// file).
 constexpr char kTables[] = R"(_@PROGRAM@_words() {
   subs= flags=
   case "$1" in@WORDS@
@@ -48,7 +49,7 @@ _@PROGRAM@_values() {
 }
 )";
 
-// The deepest command of the words so far decides.
+// The deepest command among the words so far decides.
 constexpr char kBash[] = R"(_@PROGRAM@() {
   local current=${COMP_WORDS[COMP_CWORD]} at=@PROGRAM@ subs flags values i
   _@PROGRAM@_words "$at"
@@ -115,7 +116,7 @@ std::string bash_script(const std::vector<CommandWords>& all) {
 
 std::string zsh_script(const std::vector<CommandWords>& all) {
   const std::string& program = all.front().path;
-  // compinit looks for the first line.
+  // compinit looks at the first line.
   return "#compdef " + program + "\n# Completions for zsh; made by cascadectl completion.\n" +
          replaced(tables(all) + kZsh, "@PROGRAM@", program);
 }

@@ -16,17 +16,17 @@ struct CommandWords {
     std::string name;  // "--json"
     std::string help;
     bool takes_value;
-    std::vector<std::string> values;  // that it may have, if they are few
+    std::vector<std::string> values;  // possible values, if they are few
   };
   std::vector<Option> options;
-  std::vector<std::string> commands;  // the last words of those below it
+  std::vector<std::string> commands;  // the last words of the commands below it
 };
 
-// cascaded's, from its settings.
+// The words of cascaded, from its settings.
 CommandWords daemon_words();
 
-// The script for "bash", "zsh" or "fish" that completes `program`, of which `all` has the commands,
-// itself first. Errors: kInvalidArgument for another shell.
+// The script for "bash", "zsh" or "fish" that completes `program`. `all` has the program's
+// commands, the program itself first. Errors: kInvalidArgument for another shell.
 Result<std::string> completion_script(const std::string& shell,
                                       const std::vector<CommandWords>& all);
 

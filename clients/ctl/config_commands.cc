@@ -1,4 +1,4 @@
-// Files and environment, read as cascaded reads them.
+// Reads files and environment as cascaded reads them.
 #include "clients/ctl/config_commands.h"
 
 #include <unistd.h>
@@ -16,10 +16,11 @@ namespace cascade::ctl {
 namespace {
 
 constexpr char kSystemFile[] = "/etc/cascaded/cascaded.toml";
-// Settings of a file are those of the service.
+// The settings in a file are those of the service, so this is their run directory.
 constexpr char kSystemRunDir[] = "/run/cascaded";
 
-// --config, $CASCADED_CONFIG, the user's own if there is one, the system's.
+// The first of: --config; $CASCADED_CONFIG; the user's own file, if it exists and the user is not
+// root; the system's file.
 std::string file_of(const ConfigOptions& options) {
   if (!options.file.empty()) return options.file;
   if (std::string named = config::file_from_environment(); !named.empty()) return named;
@@ -36,7 +37,7 @@ std::string file_of(const ConfigOptions& options) {
   return ::geteuid() != 0 && std::filesystem::exists(user, ignored) ? user : kSystemFile;
 }
 
-// Nobody names a file, and there is none where it would be looked for.
+// Whether nobody names a file and none exists where it would be looked for.
 bool has_no_file(const ConfigOptions& options) {
   std::error_code failed;
   const bool named = !options.file.empty() || !config::file_from_environment().empty();
@@ -56,24 +57,24 @@ config::Configuration read(const ConfigOptions& options) {
   return configuration;
 }
 
-// The service's control group may allow less.
+// The memory of the machine; the service's control group may allow less.
 int64_t memory_of_machine() {
   return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) *
          static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// With what is wrong between settings, as a daemon that is told nothing else finds it.
+// Also finds the contradictions between settings that a daemon without other arguments would find.
 config::Configuration read_together(const ConfigOptions& options) {
   config::Configuration configuration = read(options);
   if (!configuration.problems.empty()) return configuration;
-  // The service manager may hold the sockets: cascaded.socket.
+  // The service manager may hold the sockets (cascaded.socket).
   configuration.problems = config::find_contradictions(
       configuration.values,
       {.run_dir = kSystemRunDir, .inherits_sockets = true, .memory_bytes = memory_of_machine()});
   return configuration;
 }
 
-// All of them, and the warnings. True if there is none.
+// Prints all problems and warnings. Returns true if there are no problems.
 bool print_problems(Screen& screen, const config::Configuration& configuration) {
   for (const std::string& warning : configuration.warnings) {
     screen.err << "warning: " << one_line(warning) << '\n';

@@ -11,20 +11,21 @@ namespace cascade::ctl {
 
 struct ConfigOptions {
   std::string file;   // empty: the one that the service reads
-  std::string model;  // of `manual`: the folder that is set in it
-  bool page = false;  // of `manual`: the manual page in place of the file
+  std::string model;  // of `manual`: the folder to set in it
+  bool page = false;  // of `manual`: print the manual page instead of the file
 };
 
 // Prints what is wrong with the file and those of FILE.d, each with its file, line and key. Returns
-// the exit code: kExitUsage if anything is, as of `cascaded --check`, which finds the same.
+// the exit code: kExitUsage if anything is wrong, like `cascaded --check`, which finds the same.
 int run_config_check(Screen& screen, const ConfigOptions& options);
 
-// The files that hold, if the service has any, and what is wrong with them, each in a line.
+// Finds the settings files in effect, if the service has any, and what is wrong with them, one
+// problem per line.
 void find_setting_problems(std::vector<std::string>& files, std::vector<std::string>& problems);
 
-// Prints what holds: file, FILE.d and environment over the defaults, and where each was set. Where
-// nobody names a file and the service has none: the environment over the defaults. Returns the exit
-// code, as run_config_check() does.
+// Prints the settings in effect (file, FILE.d and environment over the defaults), and where each
+// was set. If nobody names a file and the service has none, these are the environment over the
+// defaults. Returns the exit code, as run_config_check() does.
 int run_config_show(Screen& screen, const ConfigOptions& options);
 
 // Prints the configuration file with every setting, its values, its default and the reason for it.

@@ -1,4 +1,4 @@
-// Composition of a turn.
+// Composes a turn.
 #include "clients/ctl/conversation.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ std::vector<ChatMessage> Conversation::messages() const {
   return messages;
 }
 
-// Contexts stand before the query, with a blank line between them, as the daemon composes them.
+// Contexts come before the query, with a blank line after each, as the daemon composes them.
 std::string Conversation::user_message() const {
   std::string text;
   for (const std::string& context : contexts_) text += context + "\n\n";

@@ -1,4 +1,4 @@
-// What the next turn of a chat is composed of. Pure: no sockets, no output.
+// The parts of the next turn of a chat. Pure: no sockets, no output.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace cascade::ctl {
 
-// A turn that was answered: the output chunk that stands for it, and its text, which says the same
-// when there is no such chunk any more.
+// A turn that was answered: its output chunk, and its text, which replaces the chunk if that no
+// longer exists.
 struct Turn {
-  std::string id;        // of the output; empty: it was not kept
+  std::string id;        // id of the output; empty: it was not kept
   std::string question;  // the user's message, contexts included; may be empty
   ChatMessage answer;
 };
@@ -20,15 +20,16 @@ struct Turn {
 // The turn of an output chunk.
 Turn turn_of(const Chunk& output);
 
-// [system] [turns, oldest first] [contexts] [query]. The contexts of a turn are part of its
-// question afterwards and are not repeated.
+// [system] [turns, oldest first] [contexts] [query]. After a turn its contexts are part of its
+// question and are not repeated.
 class Conversation {
  public:
-  // How a new conversation's turns reach the daemon: as the outputs that it keeps, or as text.
+  // How the turns of a new conversation are sent to the daemon: as the outputs that it keeps, or as
+  // text.
   enum class Turns { kOutputs, kText };
 
-  // With the name of a `session` the turns are the daemon's (with Turns::kOutputs): they are not
-  // sent, and an output that is added stands before the next question alone. Empty: no session.
+  // With the name of a `session` (only with Turns::kOutputs) the daemon has the turns: they are not
+  // sent, and an added output comes before the next question only. An empty name means no session.
   explicit Conversation(Turns turns = Turns::kOutputs, std::string session = "")
       : turns_are_(turns), session_(std::move(session)) {}
 
@@ -36,25 +37,25 @@ class Conversation {
   void set_system(std::string text) { system_ = std::move(text); }
   void set_query(std::string text) { query_ = std::move(text); }
   void add_context(std::string text) { contexts_.push_back(std::move(text)); }
-  // Returns false, and changes nothing, if the output is there already.
+  // Returns false, and changes nothing, if the conversation has the output already.
   bool add_output(Turn turn);
-  // Returns whether it was part of it.
+  // Returns whether the output was part of the conversation.
   bool remove_output(const std::string& id);
-  // Forgets everything but the system prompt, and leaves the session; the next turn goes on with
-  // the conversation that the output `id` ended, whoever made it.
+  // Forgets everything but the system prompt, and leaves the session. The next turn continues the
+  // conversation that the output `id` ended, whoever made it.
   void go_on_from(const std::string& id);
 
-  // Puts the conversation into `request`: as chunks, the turns by the ids of their outputs; as
-  // messages once the chunks are gone. Error: kInvalidArgument if there is no query.
+  // Puts the conversation into `request` as chunks, with the ids of its outputs as turns; once
+  // these chunks no longer exist, as messages. Error: kInvalidArgument if there is no query.
   Status compose(wire::GenerateRequest& request) const;
 
-  // The daemon does not know the outputs any more: the turns go as text until clear(). Returns
-  // false if they go as text already, if there are none, or in a session, which takes no text:
-  // there what was added is forgotten.
+  // Notes that the daemon no longer knows the outputs: the turns are sent as text until clear().
+  // Returns false if they are already sent as text, or if there are none. Also returns false in a
+  // session, which accepts no text: there the added outputs are forgotten.
   bool chunks_are_gone();
 
-  // The query was answered by the output `id`: query and contexts are a turn now. Empty: the answer
-  // was not kept, and the turns go as text until clear().
+  // Notes that the output `id` answered the query: query and contexts are a turn now. An empty `id`
+  // means that the answer was not kept: the turns are sent as text until clear().
   void answered(const std::string& id, ChatMessage answer);
 
   // Forgets everything but the system prompt, and leaves the session.
@@ -62,10 +63,11 @@ class Conversation {
 
   const std::vector<std::string>& contexts() const { return contexts_; }
   const std::string& session() const { return session_; }
-  // What the next question stands behind: the question of the last turn, else the id of the output
-  // that it goes on from; empty: nothing.
+  // The end of the conversation, which the next question follows: the question of the last turn, or
+  // its output's id if the question is empty; without turns, the id of the output that the
+  // conversation continues; empty if there is neither.
   std::string end() const;
-  // The ids of its outputs, oldest first, but for those of the session.
+  // The ids of the conversation's outputs, oldest first, except those of the session.
   std::vector<std::string> outputs() const;
 
  private:

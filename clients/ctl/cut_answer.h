@@ -1,4 +1,4 @@
-// Answers that have no end: a limit of tokens cut them.
+// Answers that were cut by a limit of tokens.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace cascade::ctl {
 
-// Whether it ended because it may have no more tokens.
+// Whether the generation ended because it was allowed no more tokens.
 bool is_cut(const client::Generation& generation);
 
-// What was cut, by which limit, and how to get all of it: a sentence for people. `request`: what
+// A sentence for people: what was cut, by which limit, and how to get all of it. `request` is what
 // the generation was asked for. Precondition: is_cut(generation).
 std::string cut_text(const client::Generation& generation, const wire::GenerateRequest& request);
 

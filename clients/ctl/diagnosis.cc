@@ -1,4 +1,4 @@
-// One function for each thing that is looked at.
+// One function for each subject that is checked.
 #include "clients/ctl/diagnosis.h"
 
 #include "base/counted.h"
@@ -9,9 +9,9 @@ namespace {
 
 using Level = Finding::Level;
 
-// Below it the store cannot take much; SQLite and a file of pages need some at once.
+// With less free space the store cannot take much; SQLite and a file of pages need some at once.
 constexpr int64_t kStateFreeBytesMin = int64_t{1} << 30;
-// Some pages of idle programs are always out.
+// Some pages of idle programs are always swapped out.
 constexpr int64_t kSwapUsedBytesMax = int64_t{256} << 20;
 
 std::string mib(int64_t bytes) {

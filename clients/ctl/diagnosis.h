@@ -1,4 +1,4 @@
-// What cascadectl doctor makes of what it found on the machine and heard from the daemon.
+// cascadectl doctor's judgement of the facts about the machine and the daemon.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace cascade::ctl {
 
-// Bytes; nullopt: not known here.
+// Sizes are in bytes; nullopt means that a fact is not known here.
 struct MachineFacts {
   std::optional<int64_t> memory_available_bytes;
   std::optional<int64_t> swap_used_bytes;
-  std::optional<int64_t> state_free_bytes;  // of the file system of the state directory
-  std::optional<int> threads;               // of the hardware
+  std::optional<int64_t> state_free_bytes;  // in the file system of the state directory
+  std::optional<int> threads;               // hardware threads
   std::optional<std::string> huge_pages;    // "always", "madvise" or "never"
 };
 
 struct DaemonFacts {
   std::string endpoint;
   std::optional<Error> unreachable;
-  std::optional<wire::Loading> loading;  // it does not serve yet
+  std::optional<wire::Loading> loading;  // set if it is loading and does not serve yet
   std::optional<wire::StatusReply> status;
-  std::optional<Error> answer;                 // of a prompt that it was asked to go on with
-  std::optional<int64_t> answer_us;            // how long that took
-  std::vector<std::string> settings_problems;  // of the files of settings on this machine
+  std::optional<Error> answer;                 // the error if it did not answer the test prompt
+  std::optional<int64_t> answer_us;            // else the time to the first token of the answer
+  std::vector<std::string> settings_problems;  // in the settings files on this machine
   std::vector<std::string> settings_files;
 };
 
@@ -37,7 +37,7 @@ struct Finding {
   std::string text;  // one sentence; a hint or a problem says what to do
 };
 
-// In the order of a reader who starts at the daemon. `version`: cascadectl's.
+// The findings, in an order for a reader who starts at the daemon. `version` is cascadectl's.
 std::vector<Finding> diagnose(const DaemonFacts& daemon, const MachineFacts& machine,
                               const std::string& version);
 

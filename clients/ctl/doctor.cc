@@ -1,4 +1,4 @@
-// Gathers; diagnosis.cc judges.
+// Gathers the facts; diagnosis.cc judges them.
 #include "clients/ctl/doctor.h"
 
 #include <sys/statvfs.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kHugePages[] = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-// "MemAvailable:   12345 kB" of /proc/meminfo, in bytes.
+// The value of a line of /proc/meminfo like "MemAvailable:   12345 kB", in bytes.
 std::optional<int64_t> meminfo(const std::string& name) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -34,7 +34,7 @@ std::optional<int64_t> meminfo(const std::string& name) {
   return std::nullopt;
 }
 
-// The one in brackets of "always [madvise] never".
+// The word in brackets of "always [madvise] never".
 std::optional<std::string> huge_pages() {
   std::ifstream file(kHugePages);
   for (std::string word; file >> word;) {
@@ -49,7 +49,8 @@ std::optional<int64_t> free_bytes(const std::string& folder) {
   return static_cast<int64_t>(status.f_bavail * status.f_frsize);
 }
 
-// That of the service if it is the one that is asked, else that of a daemon of this user.
+// The service's state directory if the service is the daemon that is asked, else the default one of
+// this user's daemon.
 std::string state_dir_of(const std::string& endpoint) {
   constexpr char kOfService[] = "/var/lib/cascaded";
   std::error_code ignored;

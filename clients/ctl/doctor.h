@@ -7,8 +7,8 @@
 
 namespace cascade::ctl {
 
-// Needs no daemon; with one it asks for its status and for one token. The machine is looked at
-// where the daemon is reached by ipc. Returns kExitFailed if there is a problem.
+// Needs no daemon; if one answers, it is asked for its status and for one token. Looks at the
+// machine only if the endpoint is ipc. Returns kExitFailed if there is a problem.
 int run_doctor(Screen& screen, const Options& options);
 
 }  // namespace cascade::ctl

@@ -24,7 +24,8 @@ namespace {
 
 constexpr int kHistoryLines = 1000;
 
-// An empty file of mode 0600 in folders of mode 0700, or whatever is there made 0600.
+// Creates an empty file with mode 0600 in folders with mode 0700, or gives an existing file mode
+// 0600.
 bool prepare_private_file(const std::string& path) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(path).parent_path();
@@ -47,8 +48,8 @@ std::string common_beginning(const std::vector<std::string>& words) {
   return std::string(first.begin(), shared.first);
 }
 
-// On which row below the first a cursor stands behind `shown`, if rows have `columns` columns and
-// the terminal wraps them.
+// The row, counted from the first, where the cursor is after `shown` was written, if rows have
+// `columns` columns and the terminal wraps them.
 int row_behind(std::string_view shown, int columns) {
   constexpr int kTabColumns = 8;
   int row = 0;
@@ -142,18 +143,19 @@ class EditLines : public LineSource {
       constexpr size_t kMalformed = static_cast<size_t>(-1);
       if (used == kIncomplete) continue;
       if (used != kMalformed) return 1;
-      state = {};  // passed over
+      state = {};  // skips the malformed byte
     }
   }
 
-  // Until there is a byte to read; keeps the line on the screen. False for Ctrl-C.
+  // Waits until there is a byte to read, and keeps the line on the screen meanwhile. Returns false
+  // for Ctrl-C.
   bool wait() {
     for (;;) {
       switch (wait_for_input(STDIN_FILENO)) {
         case Wake::kInput: return true;
         case Wake::kInterrupt: return false;
         case Wake::kContinued:
-          // libedit believes that the terminal is as it left it.
+          // libedit assumes that the terminal is as it left it.
           el_set(edit_, EL_PREP_TERM, 0);
           el_set(edit_, EL_PREP_TERM, 1);
           draw_again(0);
@@ -163,7 +165,7 @@ class EditLines : public LineSource {
     }
   }
 
-  // How far the cursor is below the prompt, on a terminal that has wrapped its lines again.
+  // How many rows the cursor is below the prompt, on a terminal that has wrapped its lines anew.
   int rows_above() const {
     const LineInfo* info = el_line(edit_);
     const std::string before(info->buffer, static_cast<size_t>(info->cursor - info->buffer));
@@ -181,12 +183,13 @@ class EditLines : public LineSource {
     el_set(edit_, EL_REFRESH);
   }
 
-  // Called for kPasteBegins; what is pasted is text, whatever keys its characters are.
+  // Called for kPasteBegins. All pasted characters are text, even those that are keys of the
+  // editor.
   static unsigned char paste(EditLine* edit, int) {
     PastedText pasted;
     wchar_t character = 0;
     do {
-      if (read_character(edit, &character) != 1) break;  // what has come stays
+      if (read_character(edit, &character) != 1) break;  // what came before stays
     } while (!pasted.add(character));
     std::wstring text = pasted.text();
     const LineInfoW* line = el_wline(edit);

@@ -1,4 +1,4 @@
-// Which exit code an error has, an answer has, and how a command ends with an error.
+// The exit codes of errors and of answers, and how a command ends with an error.
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/cut_answer.h"
 #include "clients/ctl/run.h"

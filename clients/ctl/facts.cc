@@ -1,4 +1,4 @@
-// A table without its header, whose values go on below themselves.
+// A table without a header, in which long values continue below their beginning.
 #include "clients/ctl/facts.h"
 
 #include <algorithm>

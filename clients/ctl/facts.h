@@ -17,7 +17,7 @@ class Facts {
     facts_.emplace_back(one_line(name) + ":", std::move(value));
   }
   void add(std::string name, int64_t value) { add(std::move(name), std::to_string(value)); }
-  // A line each; a value that is longer than style.columns() goes on below its beginning.
+  // One line for each; a value longer than style.columns() continues below its beginning.
   std::string render(const Style& style) const;
 
  private:

@@ -24,7 +24,7 @@
 namespace cascade::ctl {
 namespace {
 
-// What is sent must be text: a daemon would refuse other bytes.
+// Only text may be sent: a daemon would refuse other bytes.
 Status check_text(const std::string& field, const std::string& text) {
   const size_t valid = utf8_valid_prefix(text);
   if (valid == text.size()) return {};
@@ -42,7 +42,7 @@ Result<ResolvedContext> resolve(client::Client& client, std::istream& in,
   }
   const Result<Chunk> found = client.get_chunk(argument.value);
   const bool is_gone = !found.ok() && found.error().code == ErrorCode::kNotFound;
-  // The daemon leaves it out, and says so.
+  // The daemon leaves the missing chunk out, and says so.
   if (is_gone && skips_missing) return ResolvedContext{ChunkType::kContext, argument.value, ""};
   if (is_gone) {
     return not_found("--chunk", found.error().message + "; --on-missing skip answers without it");
@@ -78,7 +78,7 @@ void print_event(Screen& screen, const client::Event& event) {
   }
 }
 
-// `session`: the one that it is a turn of; empty if it is none's.
+// `session`: the session that this is a turn of; empty if there is none.
 void print_final(Screen& screen, const client::Generation& generation, bool as_event,
                  const std::string& session) {
   OrderedJson line;
@@ -88,7 +88,7 @@ void print_final(Screen& screen, const client::Generation& generation, bool as_e
   print_json(screen, line);
 }
 
-// As the daemon decides: what is not kept, or was cancelled, is no turn.
+// Decides as the daemon does: an answer that is not kept, or was cancelled, is not a turn.
 bool is_turn(const client::Generation& generation) {
   return !generation.output_chunk_id.empty() && generation.finish_reason != "cancelled";
 }

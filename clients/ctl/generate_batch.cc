@@ -12,7 +12,7 @@
 namespace cascade::ctl {
 namespace {
 
-// Prompts in flight at once: half of the queue that a daemon has by default, so that other clients
+// The number of prompts in flight at once: half of a daemon's default queue, so that other clients
 // are not refused meanwhile.
 constexpr size_t kGroupMax = 32;
 
@@ -37,13 +37,13 @@ int print_result(Screen& screen, size_t line, const Result<client::Generation>& 
   return exit_code_of(*result);
 }
 
-// Sends a group and prints what becomes of it; the exit code as of run_batch().
+// Sends a group of prompts and prints the results; returns the exit code, as run_batch() does.
 int run_group(client::Client& client, Screen& screen, std::span<const BatchLine> lines,
               const GenerateOptions& options, const std::vector<ResolvedContext>& contexts) {
   std::vector<wire::GenerateRequest> requests;
   for (const BatchLine& line : lines) {
     auto request = batch_request(line, options, contexts);
-    CHECK(request.ok());  // it was when all were looked at
+    CHECK(request.ok());  // all lines were checked before
     requests.push_back(*std::move(request));
   }
   const auto results = client.generate_batch(requests, {}, &interrupted());
@@ -54,7 +54,7 @@ int run_group(client::Client& client, Screen& screen, std::span<const BatchLine>
   return code;
 }
 
-// An error before anything is sent.
+// Prints an error that was found before anything was sent.
 int refuse(Screen& screen, const Error& error) {
   print_error(screen, error);
   return exit_code_of(error);

@@ -1,4 +1,4 @@
-// A schema comes from a file, whose name stands in messages about it.
+// A schema comes from a file, and messages about the schema name that file.
 #include "clients/ctl/grammar_options.h"
 
 #include <iostream>

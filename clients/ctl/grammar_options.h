@@ -1,4 +1,4 @@
-// The options of generate that say what form the answer must have.
+// The options of generate for the form that the answer must have.
 #pragma once
 
 #include <CLI/CLI.hpp>

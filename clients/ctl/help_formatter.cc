@@ -1,4 +1,4 @@
-// CLI11 aligns descriptions and does not wrap them.
+// Wraps descriptions, which CLI11 aligns but does not wrap.
 #include "clients/ctl/help_formatter.h"
 
 #include "clients/ctl/terminal_window.h"

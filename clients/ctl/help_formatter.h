@@ -6,8 +6,7 @@
 
 namespace cascade::ctl {
 
-// CLI11's own text, wrapped where stdout is a terminal. Subcommands that are added later have it,
-// too.
+// CLI11's own text, wrapped if stdout is a terminal. Subcommands that are added later also use it.
 std::shared_ptr<CLI::FormatterBase> help_formatter();
 
 }  // namespace cascade::ctl

@@ -1,4 +1,4 @@
-// One phrase for each kind.
+// One phrase for each kind of holder.
 #include "clients/ctl/holder_text.h"
 
 #include "clients/ctl/units.h"

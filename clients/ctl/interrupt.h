@@ -7,8 +7,8 @@
 
 namespace cascade::ctl {
 
-// While it lives, SIGINT sets interrupted() instead of ending the process, and interrupts waits.
-// Guards may nest.
+// While this object lives, SIGINT sets interrupted() instead of ending the process, and interrupts
+// waits. Guards may nest.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -1,4 +1,5 @@
-// API keys are kept nowhere, secret keys in one file that must not be there before.
+// API keys are not kept anywhere. A secret key is kept only in one file, which must not exist
+// before.
 #include "clients/ctl/key_commands.h"
 
 #include <fcntl.h>
@@ -24,7 +25,7 @@ int fail(Screen& screen, const Error& error) {
   return exit_code_of(error);
 }
 
-// In one write, with `flags` of open(2).
+// Writes the text with a single write. `flags` are those of open(2).
 Status write_text(const std::string& path, int flags, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
   if (file < 0) return io_error(path, errno);
@@ -36,13 +37,13 @@ Status write_text(const std::string& path, int flags, const std::string& text) {
   return error == 0 ? Status() : io_error(path, error);
 }
 
-// What the file has; nothing if there is none.
+// The contents of the file; empty if there is no file.
 Result<std::string> keys_in(const std::string& path) {
   if (::access(path.c_str(), F_OK) != 0) return std::string();
   return read_text_file(path, kFileBytesMax);
 }
 
-// Behind `text`, which the file has: its last line may have been left without its end.
+// Appends a line to a file that contains `text`; its last line may lack its newline.
 Status append_line(const std::string& path, const std::string& text, const std::string& line) {
   const bool open = !text.empty() && text.back() != '\n';
   return write_text(path, O_APPEND, (open ? "\n" : "") + line + "\n");
@@ -63,7 +64,7 @@ int new_pair(Screen& screen, const KeyOptions& options) {
   }
   const auto keys = curve::new_key_pair();
   if (!keys.ok()) return fail(screen, keys.error());
-  // Never over another pair: what was encrypted to it could not be read again.
+  // Never overwrites another pair: data that was encrypted to that pair could no longer be read.
   const Status written = write_text(options.file, O_EXCL, curve::key_file_text(*keys));
   if (!written.ok()) return fail(screen, written.error());
   if (screen.json) {
@@ -141,7 +142,7 @@ int run_key_revoke(Screen& screen, const KeyOptions& options) {
   const auto text = read_text_file(options.file, kFileBytesMax);
   if (!text.ok()) return fail(screen, text.error());
   auto left = without_key(*text, options.key);
-  // Files have the hash of an API key.
+  // Files contain the hash of an API key.
   if (!left) left = without_key(*text, sha256(options.key).hex());
   if (!left) {
     return fail(screen, {ErrorCode::kNotFound, "KEY", "is not in " + options.file});

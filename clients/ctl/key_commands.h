@@ -15,16 +15,16 @@ struct KeyOptions {
   bool curve = false;  // of `new`: a pair for TCP
 };
 
-// Makes a key, prints it, and adds its line (tenant, SHA-256) to the file, if one is named, which
-// is made with mode 0600 if it is not there. With `curve`: a key pair, of which the public key is
-// printed, and which is written to the file, a new one with mode 0600. Returns the exit code.
+// Makes an API key, prints it, and, if a file is named, appends its line (tenant, SHA-256) to the
+// file. If there is no such file, makes it with mode 0600. With `curve`: makes a key pair, prints
+// the public key, and writes the pair to a new file with mode 0600. Returns the exit code.
 int run_key_new(Screen& screen, const KeyOptions& options);
 
-// Adds the public key of a client to the daemon's file of those that may connect over TCP.
+// Adds a client's public key to the daemon's file of keys that may connect over TCP.
 int run_key_allow(Screen& screen, const KeyOptions& options);
 
-// Takes a key out of a file: an API key or its hash, or a public key. The file is replaced in one
-// step. kExitFailed if it is not in there.
+// Removes a key from a file: an API key (given as the key or its hash) or a public key. The file is
+// replaced in one step. Returns kExitFailed if the key is not in the file.
 int run_key_revoke(Screen& screen, const KeyOptions& options);
 
 }  // namespace cascade::ctl

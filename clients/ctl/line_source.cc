@@ -1,4 +1,4 @@
-// Lines of a stream, and where the history of the terminal is kept.
+// Reads lines from a stream, and says where the terminal's history is kept.
 #include "clients/ctl/line_source.h"
 
 #include <cstdlib>

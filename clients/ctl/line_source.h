@@ -14,15 +14,15 @@ namespace cascade::ctl {
 
 struct Line {
   enum class Status { kText, kEnd, kInterrupted, kNoText } status = Status::kEnd;
-  std::string text;  // without its newline; with newlines in it if several lines were pasted
-  std::optional<Error> error = {};  // with kNoText: why nothing of the source can be read
+  std::string text;  // without its newline; has newlines if several lines were pasted
+  std::optional<Error> error = {};  // with kNoText: why the source cannot be read
 };
 
 class LineSource {
  public:
   virtual ~LineSource() = default;
   virtual Line next(const std::string& prompt) = 0;
-  // A line that answers `question`: no history remembers it.
+  // Reads a line that answers `question`; it does not enter the history.
   virtual Line ask(const std::string& question) { return next(question); }
 };
 
@@ -37,14 +37,14 @@ class StreamLines : public LineSource {
   bool begun_ = false;
 };
 
-// What Tab offers for the end of a line.
+// The words that Tab offers for the end of a line.
 using Complete = std::function<std::vector<std::string>(const std::string& line)>;
 
 // Line editing by libedit on stdin and stdout, with a history file (history_path()) of mode 0600.
-// What is pasted is inserted as it is, newlines too, and only Enter ends the line. Ctrl-C is
-// Status::kInterrupted: an InterruptGuard must live. The terminal's settings are restored between
-// lines, while the program is stopped, and by the destructor; the line is drawn again when the
-// program goes on and when the window changes. One at a time.
+// Pasted text is inserted as it is, newlines included, and only Enter ends the line. Ctrl-C is
+// Status::kInterrupted, which needs a living InterruptGuard. The terminal's settings are restored
+// between lines, while the program is stopped, and by the destructor. The line is drawn again when
+// the program continues and when the window changes. One at a time.
 std::unique_ptr<LineSource> terminal_lines(Complete complete);
 
 // $XDG_STATE_HOME/cascade/chat_history, else ~/.local/state/cascade/chat_history; empty if there

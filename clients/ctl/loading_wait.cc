@@ -1,4 +1,4 @@
-// One line that is written again and again.
+// Writes one line again and again.
 #include "clients/ctl/loading_wait.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Waiting for a daemon that loads its model, and what is seen of it meanwhile.
+// Waits for a daemon that is loading its model, and shows how far the load is.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,18 @@
 
 namespace cascade::ctl {
 
-// "[##########..............] 40 %"; "" while the share is not known.
+// "[##########..............] 40 %"; "" if it is not known how much is loaded.
 std::string loading_bar(const wire::Loading& loading);
 
-// On a terminal it shows a bar in one line, which it takes away in the end; elsewhere it says once
-// that it waits; with --json nothing. May wait again and again.
+// On a terminal, shows a bar in one line and removes it at the end. Elsewhere, says once that it
+// waits. With --json, prints nothing. It may wait several times.
 class LoadingWait {
  public:
   // `terminal`: whether screen.err is one. `screen` outlives it.
   LoadingWait(Screen& screen, bool terminal) : screen_(screen), terminal_(terminal) {}
 
-  // As ClientOptions::on_loading: to wait on until Ctrl-C is pressed. nullptr: the wait is over.
+  // As ClientOptions::on_loading: returns whether to go on waiting, which is true until Ctrl-C is
+  // pressed. nullptr: the wait is over.
   bool look(const wire::Loading* loading);
 
  private:
@@ -30,16 +31,16 @@ class LoadingWait {
   Screen& screen_;
   const bool terminal_;
   std::optional<InterruptGuard> guard_;  // since the first answer
-  size_t columns_ = 0;                   // of the line that is shown
+  size_t columns_ = 0;                   // of the shown line
 };
 
-// Client::connect(), by way of a LoadingWait; `screen` outlives the client. Errors: the same; after
-// Ctrl-C client::is_loading().
+// Client::connect() with a LoadingWait; `screen` must outlive the client. Errors: those of
+// Client::connect(); after Ctrl-C client::is_loading().
 Result<client::Client> connect_waiting(Screen& screen, const std::string& endpoint,
                                        const std::string& model);
 
-// Client::connect() for a look at the status. Does not wait for a daemon that loads its model: it
-// sets `loading`, which outlives the client, and returns client::is_loading().
+// Client::connect() for a look at the status. Does not wait for a daemon that is loading its model:
+// sets `loading`, which must outlive the client, and returns client::is_loading().
 Result<client::Client> connect_to_look(const std::string& endpoint, const std::string& model,
                                        std::optional<wire::Loading>& loading);
 

@@ -19,9 +19,10 @@
 namespace cascade::ctl {
 namespace {
 
-constexpr int kNameColumns = kModelNameBytesMax;  // a whole name, which commands need
+constexpr int kNameColumns = kModelNameBytesMax;  // whole names are shown, because commands need
+                                                  // them
 
-// A line on a terminal that tells for how long something has been going on, as long as this lives.
+// While it lives, a line on a terminal shows how long something has been going on.
 class Elapsed {
  public:
   Elapsed(Screen& screen, std::string what) : screen_(screen), what_(std::move(what)) {
@@ -57,8 +58,8 @@ class Elapsed {
   std::thread thread_;
 };
 
-// The name of the model that `given` names, itself or by its file. Errors: those of the daemon, and
-// as model_name_of().
+// The name of the model that `given` means by name or by file. Errors: those of the daemon and of
+// model_name_of().
 Result<std::string> find_name(client::Client& client, const std::string& given) {
   if (!is_model_file(given)) return given;
   ASSIGN_OR_RETURN(const wire::ModelListReply models, client.list_models());

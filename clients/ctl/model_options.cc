@@ -19,7 +19,7 @@ CLI::Validator model_name() {
 
 namespace {
 
-// A name, or a file or folder of the daemon's models.
+// The value is a model's name, or a file or folder of the daemon's models.
 CLI::Validator model_place() {
   const auto check = [](std::string& given) {
     given = without_end_slashes(given);

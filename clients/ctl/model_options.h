@@ -16,10 +16,10 @@ struct ModelCommands {
 };
 ModelCommands add_model_commands(CLI::App& model, ModelOptions& options);
 
-// The one that was given, if any was.
+// The subcommand that was given, if any.
 std::optional<Options::Command> chosen_of(const ModelCommands& commands);
 
-// A name that a model can have, which is taken without slashes at its end.
+// The value is a name that a model can have; slashes at its end are removed.
 CLI::Validator model_name();
 
 }  // namespace cascade::ctl

@@ -1,4 +1,4 @@
-// Paths as the daemon names them, compared with what somebody typed.
+// Compares the daemon's paths with what somebody typed.
 #include "clients/ctl/model_place.h"
 
 #include <filesystem>
@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Absolute, without links as far as it is there, and without a slash at its end.
+// The path made absolute, without links as far as it exists, and without a slash at its end.
 fs::path resolved(const fs::path& path) {
   std::error_code failed;
   const fs::path canonical = fs::weakly_canonical(fs::absolute(path, failed), failed);
@@ -37,7 +37,7 @@ bool is_model_file(const std::string& given) {
 Result<std::string> model_name_of(const std::string& given, const wire::ModelListReply& models) {
   std::string names;
   for (const wire::ModelInfo& model : models.models) {
-    // A folder may be called so.
+    // A model's folder may have a name like a file's.
     if (model.name == given || is_of(given, model)) return model.name;
     names += (names.empty() ? "" : ", ") + model.name;
   }

@@ -1,4 +1,4 @@
-// By from_chars: all of the text is the number, or it is none.
+// Reads with from_chars: the whole text must be the number.
 #include "clients/ctl/number_options.h"
 
 #include <charconv>

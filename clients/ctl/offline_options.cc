@@ -1,4 +1,5 @@
-// By CLI11, as the others; and what CLI11 knows of all of them, for the shells.
+// Parses these options with CLI11 like the others, and collects what CLI11 knows of all commands
+// for the shells' completion.
 #include "clients/ctl/offline_options.h"
 
 namespace cascade::ctl {
@@ -16,7 +17,7 @@ void add_words(const CLI::App& app, const std::string& path, std::vector<Command
   }
   std::vector<const CLI::App*> below = app.get_subcommands([](const CLI::App*) { return true; });
   for (const CLI::App* command : below) words.commands.push_back(command->get_name());
-  // Options of the program may stand behind its commands.
+  // Options of the program may also come after its commands.
   if (!all.empty()) {
     const auto& common = all.front().options;
     for (const CommandWords::Option& option : common) {

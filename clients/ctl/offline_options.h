@@ -16,12 +16,12 @@ struct OfflineCommands {
   CLI::App* completion = nullptr;
 };
 
-// Adds the commands to `app`; what they are told goes to `options`, which outlives it.
+// Adds the commands to `app`. Their values are written to `options`, which must outlive `app`.
 OfflineCommands add_offline_commands(CLI::App& app, Options& options);
 // The command that was given; nullopt: none of these.
 std::optional<Options::Command> chosen_of(const OfflineCommands& commands);
 
-// The commands below `app`, itself first, with their options.
+// `app` and the commands below it, with their options; `app` comes first.
 std::vector<CommandWords> words_of(const CLI::App& app);
 
 }  // namespace cascade::ctl

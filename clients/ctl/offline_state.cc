@@ -1,4 +1,4 @@
-// The same answers as the daemon's, from persist at once.
+// Gives the same answers as the daemon, directly from persist.
 #include "clients/ctl/offline_state.h"
 
 #include <filesystem>
@@ -39,7 +39,7 @@ bool OfflineState::is_in_use(const Error& error, const std::string& path) {
 
 Result<wire::FsckReply> OfflineState::fsck(bool repair) {
   wire::FsckReply reply;
-  // What opening found it has dealt with.
+  // The start of the store has already dealt with what it found.
   for (const Finding& finding : store_->findings()) add(reply, finding, /*repaired=*/true);
   Fsck fsck(*store_, repair);
   for (bool more = true; more;) {

@@ -13,12 +13,12 @@ namespace cascade::ctl {
 
 class OfflineState {
  public:
-  // Opens the state directory `path`, as the daemon's start does: it repairs what keeps it from
-  // opening. `rebuild`: makes the database anew. It is locked until this is destroyed.
-  // Errors, field = path: kNotFound and kInvalidArgument if there is no state directory of this
-  // user (nothing is made); and those of Store::open(), among them is_in_use().
+  // Opens the state directory `path` as the daemon's start does, and repairs what keeps it from
+  // opening. With `rebuild`, makes the database anew. The directory is locked until this object is
+  // destroyed. Errors, field = path: kNotFound and kInvalidArgument if this user has no state
+  // directory there (nothing is made); and those of Store::open(), among them is_in_use().
   static Result<OfflineState> open(const std::string& path, bool rebuild);
-  // Whether `error` of open() means that a process has it: a daemon.
+  // Whether `error` of open() means that another process, a daemon, uses the directory.
   static bool is_in_use(const Error& error, const std::string& path);
 
   // Blocks until everything is read. Errors: as Fsck::step() and Backup::begin(), step().
@@ -31,8 +31,8 @@ class OfflineState {
   std::unique_ptr<Store> store_;
 };
 
-// --state-dir, if it was given, else what the daemon takes, absolute and without symbolic links as
-// far as it is there; empty if there is no default.
+// The value of --state-dir if it was given, else the daemon's default; absolute and without
+// symbolic links as far as it exists. Empty if there is no default.
 std::string state_dir_of(const std::optional<std::string>& given);
 
 }  // namespace cascade::ctl

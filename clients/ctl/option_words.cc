@@ -1,4 +1,4 @@
-// One table for fields, one for what messages say. docs/protocol.md has the fields.
+// One table for fields, one for phrases in messages. docs/protocol.md has the fields.
 #include "clients/ctl/option_words.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ constexpr Words kPhrases[] = {
 }  // namespace
 
 Error in_words_of_options(Error error) {
-  // "stop[2]": which of them it is, the message says or the reader sees.
+  // The index of "stop[2]" is left out: the message names the element, or the reader sees it.
   const std::string_view field = std::string_view(error.field).substr(0, error.field.find('['));
   const auto known = std::ranges::find(kFields, field, &Words::of_protocol);
   if (known != std::end(kFields)) error.field = known->of_options;

@@ -1,4 +1,4 @@
-// The command line by CLI11.
+// Parses the command line with CLI11.
 #include "clients/ctl/options.h"
 
 #include <CLI/CLI.hpp>
@@ -28,7 +28,7 @@
 namespace cascade::ctl {
 namespace {
 
-// What CLI11 fills in and what becomes Options afterwards.
+// The values that CLI11 fills in and that become Options afterwards.
 struct Parsed {
   Options options;
   std::string query_argument;
@@ -49,7 +49,7 @@ struct Parsed {
   OfflineCommands offline;
 };
 
-// "42=-1.5": the id of a token and what is added to its logit.
+// "42=-1.5": the id of a token, and the number that is added to its logit.
 std::optional<wire::LogitBias> logit_bias_from(std::string_view text) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos) return std::nullopt;
@@ -199,7 +199,7 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       ->excludes("PROMPT");
 }
 
-// What an operator does with a state directory.
+// The commands of an operator for a state directory.
 void add_upkeep(CLI::App& app, Parsed& parsed) {
   UpkeepOptions& upkeep = parsed.options.upkeep;
   parsed.fsck = app.add_subcommand("fsck", "Verify everything that a daemon keeps on disk");
@@ -286,12 +286,12 @@ void add_commands(CLI::App& app, Parsed& parsed) {
        {parsed.status, parsed.generate, parsed.chat, chunk, session, policy, model, parsed.fsck,
         parsed.backup, key, parsed.watch.events, parsed.watch.top, parsed.watch.stats,
         parsed.watch.bench, parsed.watch.doctor}) {
-    command->fallthrough();  // --json and --endpoint may stand behind the command
+    command->fallthrough();  // --json and --endpoint may come after the command
   }
   app.require_subcommand(1);
 }
 
-// The contexts of all three options in the order of the command line.
+// The contexts of all three options, in the order of the command line.
 std::vector<ContextArgument> ordered_contexts(const Parsed& parsed) {
   using Kind = ContextArgument::Kind;
   struct Source {
@@ -315,7 +315,7 @@ std::vector<ContextArgument> ordered_contexts(const Parsed& parsed) {
   return contexts;
 }
 
-// The option for which standard input is read; empty if none is. There can be one.
+// The option that reads standard input; empty if none does. Only one may.
 std::string option_with_stdin(const CLI::App& generate) {
   std::string option;
   for (const char* name : {"--batch", "--context-file", "--json-schema", "--grammar"}) {

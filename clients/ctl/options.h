@@ -57,41 +57,41 @@ struct ChunkPutOptions {
   wire::ChunkPut put;  // without a text
 };
 
-// Of the session commands.
+// The options of the session commands.
 struct SessionOptions {
   std::string name;  // of `show` and `delete`
   int32_t limit = 1000;
   bool outputs = false;
 };
 
-// Of `chunk delete`.
+// The options of `chunk delete`.
 struct ChunkDeleteOptions {
-  std::string name;  // whose holder is given up; empty: see wire::ChunkDelete
+  std::string name;  // the name whose holder is given up; empty: see wire::ChunkDelete
   bool all = false;
 };
 
-// Of `model load` and `model unload`.
+// The options of `model load` and `model unload`.
 struct ModelOptions {
   std::string name;
   bool estimate = false;
 };
 
-// Of `completion`.
+// The options of `completion`.
 struct CompletionOptions {
   std::string shell;
   std::string program = "cascadectl";
-  std::vector<CommandWords> words;  // of cascadectl, from its options
+  std::vector<CommandWords> words;  // cascadectl's words, from its options
 };
 
-// Of `fsck` and `backup`.
+// The options of `fsck` and `backup`.
 struct UpkeepOptions {
   std::optional<std::string> state_dir;  // absent: the daemon's default
   bool repair = false;
   bool rebuild = false;
-  std::string directory;  // of the backup
+  std::string directory;  // the backup's directory
 };
 
-// Of `events` and `top`.
+// The options of `events` and `top`.
 struct WatchOptions {
   std::vector<std::string> kinds;  // of events; empty: all
   std::optional<int64_t> since;    // an event's number
@@ -137,15 +137,15 @@ struct Options {
   std::string endpoint;         // never empty
   bool endpoint_given = false;  // by an option or the environment
   bool json = false;
-  std::string model;  // that is asked; empty: the daemon's default model
+  std::string model;  // the model that is asked; empty: the daemon's default model
   GenerateOptions generate;
   ChatOptions chat;
   ChunkListOptions list;
   ChunkSearchOptions search;
-  std::vector<std::string> ids;  // of the chunk commands but list, search, put and stats
+  std::vector<std::string> ids;  // of the chunk commands except list, search, put and stats
   ChunkPutOptions put;
   ChunkDeleteOptions remove;
-  wire::ChunkUpdate update;  // without an id: of each of `ids`
+  wire::ChunkUpdate update;  // without an id; applied to each of `ids`
   SessionOptions session;
   wire::PolicySet policy;
   ModelOptions model_command;
@@ -157,12 +157,12 @@ struct Options {
   CompletionOptions completion;
 };
 
-// What is wrong in them whatever the daemon has: parameters of a generation out of range.
-// Errors: kInvalidArgument, as wire::check_request.
+// Finds mistakes that do not depend on the daemon: parameters of a generation that are out of
+// range. Errors: kInvalidArgument, as wire::check_request.
 Status check_options(const Options& options);
 
-// The options, or the exit code if help was asked for or the command line is wrong; what is to be
-// said has been printed then: with --json, what is wrong, to `out`.
+// Returns the options, or the exit code if help was asked for or the command line is wrong. In that
+// case everything has been said already: with --json, mistakes were written to `out`.
 std::variant<Options, int> parse_options(int argc, const char* const* argv, std::ostream& out);
 
 }  // namespace cascade::ctl

@@ -1,4 +1,4 @@
-// The end mark and the line ends.
+// Finds the end mark and converts the line ends.
 #include "clients/ctl/pasted_text.h"
 
 #include <string_view>

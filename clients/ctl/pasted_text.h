@@ -1,11 +1,11 @@
-// What a terminal sends when somebody pastes: bracketed, if it was asked to (terminal_signals.h).
+// Text that somebody pastes. The terminal brackets it if it was asked to (terminal_signals.h).
 #pragma once
 
 #include <string>
 
 namespace cascade::ctl {
 
-// The terminal sends this, what is pasted, and ESC [201~.
+// The terminal sends this, then the pasted text, then ESC [201~.
 inline constexpr const char* kPasteBegins = "\x1b[200~";
 
 // Collects characters until the end of the paste.
@@ -14,8 +14,8 @@ class PastedText {
   // Takes the next one. Returns whether the paste is complete.
   bool add(wchar_t character);
 
-  // As far as it has come: lines end with a newline, whatever the terminal sends for it (mostly a
-  // carriage return), and there are no NULs.
+  // The text so far. Its lines end with a newline, whatever the terminal sends for it (mostly a
+  // carriage return), and it has no NULs.
   std::wstring text() const;
 
  private:

@@ -18,7 +18,7 @@ int print_policies(Screen& screen, const Result<std::vector<wire::ExpiryPolicy>>
   }
   if (screen.json) {
     OrderedJson object = to_json_object(wire::PolicyReply{*policies});
-    object.erase("durable");  // of a change
+    object.erase("durable");  // describes a change only
     print_json(screen, object);
   } else {
     screen.out << render_policies(*policies, screen.style) << std::flush;

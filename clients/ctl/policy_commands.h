@@ -10,10 +10,10 @@
 namespace cascade::ctl {
 
 int run_policy_list(client::Client& client, Screen& screen);
-// Prints what holds then, as run_policy_list().
+// Prints the new policies, as run_policy_list() does.
 int run_policy_set(client::Client& client, Screen& screen, const wire::PolicySet& policy);
 
-// A line for each type, also of those that do not expire. Pure.
+// One line for each type, including types that do not expire. Pure.
 std::string render_policies(const std::vector<wire::ExpiryPolicy>& policies, const Style& style);
 
 }  // namespace cascade::ctl

@@ -5,7 +5,7 @@ namespace cascade::ctl {
 
 enum class Retain {
   kNever,   // no answer is kept; the turns are sent as text
-  kAsk,     // each conversation's answers, if the person says so at its end
+  kAsk,     // the answers of each conversation for which the person says so at its end
   kAlways,  // all answers
 };
 

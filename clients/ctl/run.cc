@@ -1,4 +1,4 @@
-// From the command line to a command.
+// Leads from the command line to a command.
 #include "clients/ctl/run.h"
 
 #include <langinfo.h>
@@ -35,7 +35,7 @@ void set_locale() {
   if (std::string_view(nl_langinfo(CODESET)) != "UTF-8") std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-// Where a daemon was looked for.
+// The places where a daemon was looked for.
 std::string places_text() {
   std::string text;
   for (const std::string& endpoint : client::default_endpoints()) {
@@ -116,7 +116,7 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kConfigCheck:
     case Command::kConfigShow:
     case Command::kConfigManual:
-    case Command::kCompletion: break;  // they may do without a daemon
+    case Command::kCompletion: break;  // run_offline() runs them: they can work without a daemon
   }
   return kExitUsage;
 }
@@ -133,7 +133,7 @@ int run_completion(Screen& screen, const CompletionOptions& options) {
   return kExitOk;
 }
 
-// What does without a daemon, or may; nullopt: the command needs one.
+// Runs a command that can work without a daemon. Returns nullopt if the command needs one.
 std::optional<int> run_offline(Screen& screen, const Options& options) {
   using Command = Options::Command;
   switch (options.command) {

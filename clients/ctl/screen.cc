@@ -1,4 +1,4 @@
-// The process's streams as a Screen; errors and JSON lines.
+// The process's streams as a Screen, and how errors and JSON lines are printed.
 #include "clients/ctl/screen.h"
 
 #include <unistd.h>
@@ -25,7 +25,7 @@ bool wants_colour() {
          ::isatty(STDERR_FILENO) == 1;
 }
 
-// Characters that JSON leaves as they are and that a terminal may obey.
+// Whether JSON leaves the character as it is although a terminal may obey it.
 bool acts_on_terminal(uint32_t c) {
   return (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }

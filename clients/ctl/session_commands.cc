@@ -24,7 +24,8 @@ Result<std::vector<ShownTurn>> look_up(client::Client& client,
   return shown;
 }
 
-// {"session": {...}, "turns": [...]}: each turn with its question and answer, or as gone.
+// {"session": {...}, "turns": [...]}: each turn has its question and answer, or says that its
+// output is gone.
 OrderedJson json_of(const wire::SessionInfo& session, const std::vector<ShownTurn>& turns) {
   OrderedJson list = OrderedJson::array();
   for (const auto& [turn, output] : turns) {

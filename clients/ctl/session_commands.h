@@ -11,7 +11,7 @@
 namespace cascade::ctl {
 
 int run_session_list(client::Client& client, Screen& screen, int32_t limit);
-// With what is left of its turns' outputs.
+// Shows the session with the outputs of its turns that still exist.
 int run_session_show(client::Client& client, Screen& screen, const std::string& name);
 int run_session_delete(client::Client& client, Screen& screen, const SessionOptions& options);
 

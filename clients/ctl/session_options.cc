@@ -19,7 +19,7 @@ void add_policy_set(CLI::App& command, wire::PolicySet& policy) {
       .add_option_function<std::string>("TYPE", set_type, "SYSTEM_PROMPT, CONTEXT, OUTPUT or QUERY")
       ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY"}, CLI::ignore_case))
       ->required();
-  // "never" is no time, and 0 is one without a unit.
+  // parse_duration_ms() accepts neither "never" nor a 0 without a unit; both mean 0 here.
   const auto set_ttl = [&policy](const std::string& value) {
     policy.ttl_ms = parse_duration_ms(value).value_or(0);
   };

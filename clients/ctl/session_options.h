@@ -19,10 +19,10 @@ struct SessionCommands {
 };
 SessionCommands add_session_commands(CLI::App& session, CLI::App& policy, Options& options);
 
-// The one that was given, if any was.
+// The subcommand that was given, if any.
 std::optional<Options::Command> chosen_of(const SessionCommands& commands);
 
-// generate --session NAME.
+// Adds generate --session NAME.
 CLI::Option* add_session_option(CLI::App& command, std::string& session);
 
 }  // namespace cascade::ctl

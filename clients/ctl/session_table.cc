@@ -8,7 +8,7 @@
 namespace cascade::ctl {
 namespace {
 
-constexpr int kSessionColumns = 128;  // a whole name, which commands need
+constexpr int kSessionColumns = 128;  // whole names are shown, because commands need them
 constexpr int kTurnColumns = 40;
 constexpr int kTurnColumnsMin = 12;  // on a narrow terminal
 

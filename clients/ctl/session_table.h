@@ -11,7 +11,7 @@
 
 namespace cascade::ctl {
 
-// A turn of a session, and its output unless that is gone.
+// A turn of a session, with its output if that still exists.
 struct ShownTurn {
   SessionTurn turn;
   std::optional<Chunk> output;
@@ -20,7 +20,7 @@ struct ShownTurn {
 // "Name  Turns  Created  Last used".
 std::string render_sessions(const std::vector<wire::SessionInfo>& sessions, const Style& style);
 
-// What is said of the session, and a line for each turn, numbered from 1.
+// The facts about the session, and one line for each turn, numbered from 1.
 std::string render_session(const wire::SessionInfo& session, const std::vector<ShownTurn>& turns,
                            Ids ids, const Style& style);
 

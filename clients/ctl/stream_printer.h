@@ -13,8 +13,8 @@ namespace cascade::ctl {
 
 class StreamPrinter {
  public:
-  // Without `show_thoughts` only the answer is printed. On a terminal with colours, a line that
-  // goes again tells of queueing, prefill and hidden thoughts.
+  // Without `show_thoughts` only the answer is printed. On a terminal with colours, a temporary
+  // line reports queueing, prefill and hidden thoughts.
   StreamPrinter(Screen& screen, bool show_thoughts)
       : screen_(screen), show_thoughts_(show_thoughts) {}
 
@@ -36,8 +36,8 @@ class StreamPrinter {
   bool show_thoughts_;
   Section section_ = Section::kNone;
   WordWrap wrap_;
-  bool line_start_ = true;  // nothing stands on the current line
-  bool noted_ = false;      // a line that must go is shown
+  bool line_start_ = true;  // the current line is empty
+  bool noted_ = false;      // a line is shown that must be removed
 };
 
 }  // namespace cascade::ctl

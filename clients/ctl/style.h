@@ -1,4 +1,4 @@
-// What a terminal shows: colours or none, and lines of what length.
+// What a terminal shows: whether it has colours, and how long its lines are.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace cascade::ctl {
 
 class Style {
  public:
-  // `width`: tells how wide the window is now; nullptr: lines have no end.
+  // `width` returns the current width of the window; nullptr: lines have no end.
   explicit Style(bool colour, int (*width)() = nullptr) : colour_(colour), width_(width) {}
   bool colour() const { return colour_; }
-  // Columns of a line; 0: it has no end.
+  // The columns of a line; 0: it has no end.
   int columns() const { return width_ != nullptr ? width_() : 0; }
 
   std::string dim(std::string_view text) const { return paint("2", text); }

@@ -41,7 +41,8 @@ std::vector<int> natural_widths(const std::vector<Column>& columns, const Rows& 
   return widths;
 }
 
-// Takes from the widest columns that may be cut until all have `wanted` columns, or none may.
+// Narrows the widest of the columns that may be cut, until the table is `wanted` wide or no column
+// may be narrower.
 void cut(const std::vector<Column>& columns, int wanted, std::vector<int>& widths) {
   for (int excess = width_of(widths) - wanted; excess > 0; --excess) {
     size_t widest = columns.size();
@@ -71,7 +72,8 @@ std::string lines_of(const std::vector<Column>& columns, const Rows& rows,
   return out;
 }
 
-// Each row as lines of a title and a value, which is cut at the end of the line.
+// Each row as lines of a title and a value. Values of columns that may be cut are cut at the end of
+// the line.
 std::string blocks_of(const std::vector<Column>& columns, const Rows& rows, const Style& style) {
   int title_width = 0;
   for (const Column& column : columns) {

@@ -15,7 +15,7 @@ struct Column {
   std::string title;
   Align align = Align::kLeft;
   int width_max = 60;  // longer cells are cut
-  int width_min = 0;   // cells may be cut down to it where lines are short; 0: they may not
+  int width_min = 0;   // cells may be cut down to this where lines are short; 0: they may not
 };
 
 struct Cell {
@@ -23,9 +23,9 @@ struct Cell {
   Ink ink = Ink::kPlain;
 };
 
-// The header and a line for each row, each with its newline. Where they are longer than
-// style.columns(), cells are cut; where that is not enough, each row is a block of names and
-// values, with an empty line between two. Precondition: every row has as many cells as there are
+// The header and one line for each row, each with its newline. If lines would be longer than
+// style.columns(), cells are cut. If that is not enough, each row becomes a block of names and
+// values, with an empty line between blocks. Precondition: every row has as many cells as there are
 // columns.
 std::string render_table(const std::vector<Column>& columns,
                          const std::vector<std::vector<Cell>>& rows, const Style& style);

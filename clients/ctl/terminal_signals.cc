@@ -1,4 +1,4 @@
-// Signal handlers; all that they call is async-signal-safe.
+// Signal handlers; everything that they call is async-signal-safe.
 #include "clients/ctl/terminal_signals.h"
 
 #include <poll.h>
@@ -19,19 +19,20 @@ namespace {
 constexpr std::string_view kBracketPastes = "\x1b[?2004h";
 constexpr std::string_view kPastesAsTyped = "\x1b[?2004l";
 
-// After these the terminal is somebody else's, for a while or for good.
+// After these signals somebody else has the terminal, for a while or for good.
 constexpr std::array kGivesBack = {SIGTSTP, SIGTERM, SIGHUP, SIGQUIT};
 
 std::atomic<bool> continued{false};
 std::atomic<bool> resized{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers store to them");
 
-// Of the terminal as the program found it. Written before handlers are installed.
+// The terminal's modes as the program found them. Written before handlers are installed.
 termios found_modes{};
 bool found = false;
 bool brackets = false;  // the terminal knows bracketed pastes
 
-// A program in the background that touches the terminal is stopped.
+// Whether the program is in the foreground: a program in the background is stopped if it touches
+// the terminal.
 bool has_terminal() {
   return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
 }
@@ -69,11 +70,11 @@ void on_give_back(int signal) {
   (void)raise(signal);  // ends the program, or stops it here until it is continued
   (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   (void)sigaction(signal, &ours, nullptr);
-  on_continue(SIGCONT);  // where nobody could continue it the kernel does not stop it
+  on_continue(SIGCONT);  // the kernel does not stop it if nobody could continue it
   errno = error;
 }
 
-// Tells it once.
+// Returns whether the flag was set, and clears it.
 bool take(std::atomic<bool>& flag) {
   return flag.exchange(false, std::memory_order_relaxed);
 }
@@ -87,9 +88,9 @@ TerminalSignals::TerminalSignals() {
     struct sigaction action {};
     action.sa_handler = handler;
     sigemptyset(&action.sa_mask);
-    action.sa_flags = SA_RESTART;  // writing goes on; waits end all the same
+    action.sa_flags = SA_RESTART;  // writing continues; waits end all the same
     Before before{signal, {}};
-    // What is ignored stays so: nohup, and shells without job control.
+    // Ignored signals stay ignored: under nohup, and in shells without job control.
     (void)sigaction(signal, nullptr, &before.action);
     if (before.action.sa_handler == SIG_IGN) return;
     (void)sigaction(signal, &action, nullptr);

@@ -7,9 +7,10 @@
 
 namespace cascade::ctl {
 
-// While it lives, the terminal at stdin and stdout brackets what is pasted (xterm's mode 2004), and
-// is as it was found whenever the program does not have it: while it is stopped by Ctrl-Z, and when
-// SIGTERM, SIGHUP or SIGQUIT ends it. One at a time, on the main thread.
+// While this object lives, the terminal at stdin and stdout brackets pasted text (xterm's mode
+// 2004). Whenever the program does not have the terminal, the terminal is as it was found: while
+// the program is stopped by Ctrl-Z, and when SIGTERM, SIGHUP or SIGQUIT ends it. One at a time, on
+// the main thread.
 class TerminalSignals {
  public:
   TerminalSignals();
@@ -28,13 +29,14 @@ class TerminalSignals {
 enum class Wake {
   kInput,      // there is something to read
   kInterrupt,  // SIGINT came: an InterruptGuard lives
-  kContinued,  // the program was stopped and goes on: the terminal has other modes, or another line
+  kContinued,  // the program was stopped and continues: the terminal has other modes, or another
+               // line
   kResized,    // the window has another size
 };
 
-// Waits for one of them. kContinued and kResized are told once, by a call that was running or by
-// the next. The signals are blocked but during the wait, so that none that comes just before it is
-// missed.
+// Waits for one of these. kContinued and kResized are reported once, by the running call or by the
+// next one. The signals are blocked except during the wait, so that a signal just before the wait
+// is not missed.
 Wake wait_for_input(int fd);
 
 }  // namespace cascade::ctl

@@ -1,4 +1,4 @@
-// Measuring by code points.
+// Measures text by its code points.
 #include "clients/ctl/terminal_text.h"
 
 #include <utf8proc.h>

@@ -1,4 +1,4 @@
-// The kernel keeps the size of the window.
+// Asks the kernel, which keeps the size of the window.
 #include "clients/ctl/terminal_window.h"
 
 #include <sys/ioctl.h>
@@ -10,7 +10,7 @@
 namespace cascade::ctl {
 namespace {
 
-// Of terminals that do not say how wide they are: serial lines, pipes of some editors.
+// The columns of terminals that do not say how wide they are: serial lines, pipes of some editors.
 constexpr int kUsualColumns = 80;
 
 int columns_of(int fd) {

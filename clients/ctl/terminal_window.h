@@ -3,12 +3,12 @@
 
 namespace cascade::ctl {
 
-// The columns of the terminal at stdout (stderr) as they are now, 80 if it does not know; 0 if it
-// is no terminal. Any thread.
+// The current columns of the terminal at stdout (stderr); 80 if it does not know them; 0 if it is
+// not a terminal. Any thread.
 int stdout_columns();
 int stderr_columns();
 
-// TERM names a terminal that moves its cursor, has colours and the like.
+// Whether TERM names a terminal that moves its cursor, has colours and the like.
 bool obeys_escapes();
 
 }  // namespace cascade::ctl

@@ -1,4 +1,4 @@
-// Input of several lines between """ and """, in the chat.
+// Chat input of several lines between """ and """.
 #pragma once
 
 #include <optional>
@@ -7,15 +7,15 @@
 
 namespace cascade::ctl {
 
-// Takes lines one by one and gives whole entries. `"""` opens a block at the start of a line, or
-// behind a command (`/system """`), and closes it at the end of a line.
+// Takes lines one by one and gives whole entries. `"""` opens a block at the start of a line or
+// after a command (`/system """`), and closes it at the end of a line.
 class TextBlock {
  public:
-  // The entry that `line` completes; nothing if a block is open behind it. A block that is no
-  // command's argument and begins with "/" is written with "//", so that it is read as text.
+  // The entry that `line` completes; nothing if a block is open after it. If a block is not a
+  // command's argument and begins with "/", the entry begins with "//", so that it is read as text.
   std::optional<std::string> feed(std::string_view line);
 
-  // Within a block: more lines are needed.
+  // Whether a block is open, so that more lines are needed.
   bool open() const { return open_; }
   // Forgets an open block.
   void reset();

@@ -1,4 +1,4 @@
-// Block by block, so that an endless input ends at its limit.
+// Reads block by block, so that an endless input ends at its limit.
 #include "clients/ctl/text_input.h"
 
 #include <array>
@@ -10,7 +10,8 @@
 namespace cascade::ctl {
 namespace {
 
-// The same text; an error of what would be sent with other characters in it.
+// Returns the text unchanged; an error if it is not UTF-8, because it would be sent with other
+// characters.
 Result<std::string> utf8_text(Result<std::string> text, const std::string& field) {
   if (!text.ok()) return text;
   const size_t valid = utf8_valid_prefix(*text);

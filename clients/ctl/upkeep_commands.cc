@@ -1,4 +1,4 @@
-// Who holds the lock does the work.
+// The process that holds the directory's lock does the work.
 #include "clients/ctl/upkeep_commands.h"
 
 #include <filesystem>
@@ -31,7 +31,7 @@ struct Work {
   std::function<Result<Reply>(client::Client&, const std::string& state_dir)> by_daemon;
 };
 
-// `in_use`: why this process cannot do it, if there is such a reason.
+// `in_use`: why this process cannot do the work itself, if there is a reason.
 template <class Reply>
 Result<Reply> ask_daemon(Screen& screen, const Options& options, const std::string& state_dir,
                          const std::optional<Error>& in_use, const Work<Reply>& work) {
@@ -55,7 +55,7 @@ Result<Reply> run_upkeep(Screen& screen, const Options& options, const Work<Repl
   const bool of_daemon = options.endpoint_given && !upkeep.state_dir && !upkeep.rebuild;
   if (of_daemon) return ask_daemon(screen, options, "", std::nullopt, work);
   std::string state_dir = state_dir_of(upkeep.state_dir);
-  // The default model's is the daemon's own.
+  // The default model uses the daemon's own state directory; other models have theirs below it.
   if (!state_dir.empty() && !options.model.empty()) state_dir += "/models/" + options.model;
   if (state_dir.empty()) return invalid_argument("--state-dir", "must name a state directory");
   Result<OfflineState> state = OfflineState::open(state_dir, upkeep.rebuild);
@@ -67,7 +67,7 @@ Result<Reply> run_upkeep(Screen& screen, const Options& options, const Work<Repl
       state.error().message + "; --rebuild needs the directory for itself: stop the daemon first"};
 }
 
-// The daemon has another working directory.
+// The path must be absolute, because the daemon has another working directory.
 std::string absolute(const std::string& directory) {
   std::error_code failed_to;
   std::string path = std::filesystem::absolute(directory, failed_to).lexically_normal().string();

@@ -13,7 +13,7 @@ namespace cascade::ctl {
 int run_fsck(Screen& screen, const Options& options);
 int run_backup(Screen& screen, const Options& options);
 
-// The findings, one a line, and what was read. Pure.
+// The findings, one per line, and how much was read. Pure.
 std::string render_fsck(const wire::FsckReply& reply);
 
 }  // namespace cascade::ctl

@@ -1,4 +1,4 @@
-// Reasons in words; what was never there before needs none.
+// Says reasons in words; a text that was never there before needs no reason.
 #include "clients/ctl/usage_text.h"
 
 #include "base/counted.h"

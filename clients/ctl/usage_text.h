@@ -1,4 +1,4 @@
-// What a generation reused and computed, in a line.
+// One line about what a generation reused and computed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Both go on until Ctrl-C, a count, or the end of the daemon.
+// Both commands run until Ctrl-C, a count, or the end of the daemon.
 #include "clients/ctl/watch_commands.h"
 
 #include <poll.h>
@@ -16,9 +16,9 @@
 namespace cascade::ctl {
 namespace {
 
-// Of one wait; a signal ends it sooner.
+// The length of one wait; a signal ends it sooner.
 constexpr int64_t kWaitMs = 1'000;
-// Clears the terminal's page and goes to its beginning.
+// Clears the terminal's page and moves to its beginning.
 constexpr const char* kNewPage = "\x1b[H\x1b[2J";
 
 int64_t now_us() {

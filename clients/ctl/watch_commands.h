@@ -7,9 +7,9 @@
 
 namespace cascade::ctl {
 
-// One event a line. When events were lost for good a line says so.
+// Prints one event per line. If events were lost for good, a line says so.
 int run_events(client::Client& client, Screen& screen, const WatchOptions& options);
-// On a terminal a page that is drawn again and again; else one after the other.
+// On a terminal, draws one page again and again; elsewhere, prints one page after another.
 int run_top(client::Client& client, Screen& screen, const WatchOptions& options);
 
 }  // namespace cascade::ctl

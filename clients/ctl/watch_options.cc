@@ -1,4 +1,4 @@
-// What is watched, from when on, how often.
+// What to watch, since when, and how often.
 #include "clients/ctl/watch_options.h"
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The command line of what looks at the daemon: `stats`, `events`, `top`, `bench` and `doctor`.
+// The command line of the commands that look at the daemon: `stats`, `events`, `top`, `bench` and
+// `doctor`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +15,7 @@ struct WatchCommands {
   CLI::App* bench = nullptr;
   CLI::App* doctor = nullptr;
 };
-// They fill in `watch` and `bench`.
+// The commands fill in `watch` and `bench`.
 WatchCommands add_watch_commands(CLI::App& app, WatchOptions& watch, BenchOptions& bench);
 
 }  // namespace cascade::ctl

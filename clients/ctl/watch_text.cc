@@ -1,4 +1,5 @@
-// Rates are differences of counters: those that the daemon measures are of its busy time alone.
+// Rates are differences of counters, because the rates that the daemon measures are only of its
+// busy time.
 #include "clients/ctl/watch_text.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ constexpr size_t kKindWidth = 17;
 constexpr int kBarWidth = 30;
 constexpr int kBarWidthMin = 5;
 
-// `others`: columns of what stands beside it.
+// `others`: the columns of everything beside the bar.
 std::string bar(int64_t used, int64_t whole, int others, const Style& style) {
   if (whole <= 0) return "";
   const int room = style.columns() > 0 ? style.columns() - others : kBarWidth;

@@ -12,12 +12,12 @@ namespace cascade::ctl {
 // "2026-01-31 23:59:59  chunk_stored      OUTPUT output_… 35 tokens", without a newline.
 std::string render_event(const wire::EventNotice& event, const Style& style);
 
-// What `top` shows at one time.
+// The facts that `top` shows at one time.
 struct TopFrame {
   wire::StatusReply status;
   wire::StatsReply stats;
 };
-// `before`: the frame before, `passed_us` ago; rates are of the time between the two.
+// `before` is the previous frame, from `passed_us` ago; rates cover the time between the two.
 std::string render_top(const TopFrame& frame, const std::optional<TopFrame>& before,
                        int64_t passed_us, const Style& style);
 

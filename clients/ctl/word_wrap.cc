@@ -1,5 +1,5 @@
-// Where lines may break: spaces, and between wide characters. The rules of UAX #14 that need no
-// table of their own.
+// Lines may break at spaces and between wide characters: the rules of UAX #14 that need no table of
+// their own.
 #include "clients/ctl/word_wrap.h"
 
 #include <utf8proc.h>
@@ -17,7 +17,7 @@ constexpr int kTabColumns = 8;
 constexpr uint32_t kEmojiForm = 0xFE0F;  // asks for the wide form of a narrow character
 constexpr uint32_t kZeroWidthSpace = 0x200B;
 
-// A second column that is narrower is hard to read: it goes below the first.
+// A narrower second column would be hard to read: its text is put below the first column.
 constexpr int kSecondColumnMin = 24;
 constexpr int kBelowIndent = 6;
 
@@ -40,7 +40,7 @@ bool is_punctuation(uint32_t value) {
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
-// "。", "」", "ー": what belongs to the character before it.
+// Whether no line may begin with the character, as it belongs to the one before it: "。", "」", "ー".
 bool begins_no_line(uint32_t value) {
   const utf8proc_category_t category = category_of(value);
   const bool opens = category == UTF8PROC_CATEGORY_PS || category == UTF8PROC_CATEGORY_PI;
@@ -48,7 +48,7 @@ bool begins_no_line(uint32_t value) {
   return (is_punctuation(value) && !opens) || category == UTF8PROC_CATEGORY_LM;
 }
 
-// "「" and the like.
+// Whether no line may end with the character: "「" and the like.
 bool ends_no_line(uint32_t value) {
   const utf8proc_category_t category = category_of(value);
   if (cells_of(value) < 2) return is_punctuation(value);
@@ -69,7 +69,7 @@ std::string WordWrap::add(std::string_view text, int columns) {
     add_code_point(c.value, text.substr(i, c.size));
     i += c.size;
   }
-  // A word that begins a line, or does not fit on this one, is placed whatever follows.
+  // A word that begins a line, or does not fit on this one, is placed no matter what follows.
   const bool fits = column() + space_cells_ + unit_.cells <= columns_;
   if (!unit_.text.empty() && (cells_ == 0 || !fits)) place_unit();
   return std::exchange(out_, {});
@@ -124,7 +124,7 @@ void WordWrap::end_line() {
   cells_ = 0;
 }
 
-// Also follows grapheme clusters: call once for each code point of a unit.
+// Also tracks grapheme clusters, so call it exactly once for each code point of a unit.
 bool WordWrap::breaks_before(uint32_t value) {
   if (last_ == 0) return false;
   const bool new_cluster = utf8proc_grapheme_break_stateful(
@@ -138,7 +138,7 @@ void WordWrap::note_head(std::string_view bytes) {
   if (head_.size() < kFenceLength && !(head_.empty() && bytes == " ")) head_ += bytes;
 }
 
-// Writes the unit, on a line of its own if it has no place on this one.
+// Writes the unit, on a new line if it does not fit on this one.
 void WordWrap::place_unit() {
   if (unit_.written) return;
   if (cells_ > 0 && column() + space_cells_ + unit_.cells > columns_) {
@@ -162,7 +162,7 @@ void WordWrap::close_unit() {
   cluster_ = 0;
 }
 
-// Of the cursor, from 0; the number of columns if the line is full.
+// The column of the cursor, from 0; the number of columns if the line is full.
 int WordWrap::column() const {
   const int width = margin_ + cells_;
   return width <= columns_ ? width : (width - 1) % columns_ + 1;
@@ -188,7 +188,7 @@ std::string wrapped_behind(int indent, std::string_view text, int columns) {
 
 namespace {
 
-// Where the second column of a line begins; npos: it has none. Two spaces stand before it.
+// Where the second column of a line begins, after two spaces or more; npos if the line has none.
 size_t second_column(std::string_view line) {
   const size_t first = line.find_first_not_of(' ');
   if (first == std::string_view::npos) return first;
@@ -201,7 +201,7 @@ std::string wrapped_line(std::string_view line, int columns) {
   const int indent = static_cast<int>(std::min(line.find_first_not_of(' '), line.size()));
   const size_t second = second_column(line);
   if (second == std::string_view::npos) {
-    // All of it may be the second column of the line before.
+    // The whole line may belong to the second column of the line before.
     const int hanging =
         columns - indent < kSecondColumnMin ? std::min(indent, kBelowIndent) : indent;
     return wrapped(spaces(hanging) + std::string(line.substr(static_cast<size_t>(indent))), columns,
