@@ -1,4 +1,4 @@
-// Errors of command lines, as sentences and exit codes.
+// Reports errors of command lines as sentences and exit codes.
 #include "bench/command_line.h"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What the command lines of cascade-eval and cascade-bench have in common.
+// The common parts of the command lines of cascade-eval and cascade-bench.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,12 +13,12 @@ inline constexpr int kExitUsage = 2;  // the command line is wrong
 // Refuses an empty text.
 CLI::Validator not_empty();
 
-// Says on standard error what is wrong with the command line, or prints what was asked for (help);
-// the exit code.
+// Says on standard error what is wrong with the command line, or prints what was asked for (help).
+// Returns the exit code.
 int explain(const CLI::App& app, const CLI::ParseError& error);
 
-// Says on standard error what went wrong, if anything did; the exit code. An error whose field is
-// an option ("--kv") is the command line's.
+// Says on standard error what went wrong, if anything did. Returns the exit code. An error whose
+// field is an option ("--kv") counts as a mistake in the command line.
 int finish(const CLI::App& app, const Status& status);
 
 }  // namespace cascade::bench

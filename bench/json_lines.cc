@@ -1,4 +1,4 @@
-// Reading whole files: inputs have kilobytes or megabytes.
+// Reads whole files: inputs have kilobytes or megabytes.
 #include "bench/json_lines.h"
 
 #include <algorithm>

@@ -18,8 +18,8 @@ struct InputLine {
   std::string field(std::string_view key) const;
 };
 
-// The objects of `path` ("-": standard input), one a line; empty lines are left out.
-// Errors: as read_file; kInvalidArgument, field "line N", if one is not a JSON object.
+// The objects of `path` ("-": standard input), one per line; empty lines are skipped. Errors: those
+// of read_file; kInvalidArgument, field "line N", if a line is not a JSON object.
 Result<std::vector<InputLine>> read_json_lines(const std::string& path);
 
 }  // namespace cascade::bench

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kPagesMax = 1 << 30;
 
-// `text`: "5%" of `unique_pages`, or a number of pages.
+// The capacity that `text` says: "5%" of `unique_pages`, or a number of pages.
 Result<size_t> capacity_of(const std::string& text, int64_t unique_pages) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -63,7 +63,7 @@ OrderedJson row_of(const std::string& trace, const std::string& capacity, Evicti
 Status cache(const CacheOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<EvictionPolicy> policies, policies_of(options.policies));
   for (const std::string& capacity : options.capacities) {
-    // Wrong ones are known before a trace is read.
+    // Wrong capacities are found before a trace is read.
     const auto pages = capacity_of(capacity, static_cast<int64_t>(kPagesMax));
     if (!pages.ok()) return pages.error();
   }

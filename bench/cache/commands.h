@@ -1,4 +1,4 @@
-// cascade-bench cache: what eviction policies save on traces of requests.
+// cascade-bench cache: how much eviction policies save on traces of requests.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace cascade::speed {
 
-// Lists are as they stand on the command line, split at commas.
+// Lists are split at commas, but otherwise as on the command line.
 struct CacheOptions {
   std::vector<std::string> traces;
   std::vector<std::string> policies;
-  std::vector<std::string> capacities;  // "5%" of the trace's different pages, or pages
+  std::vector<std::string> capacities;  // "5%" of the trace's different pages, or a number of pages
   bool json = false;
 };
 
-// A row for each trace, capacity and policy. Errors: as read_trace; kInvalidArgument with the
-// option.
+// Reports one row for each trace, capacity and policy. Errors: those of read_trace;
+// kInvalidArgument with the option.
 Status cache(const CacheOptions& options);
 
 }  // namespace cascade::speed

@@ -1,4 +1,4 @@
-// Each request: find, compute page by page, finish.
+// For each request: find its pages, compute the others page by page, finish.
 #include "bench/cache/replay.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace {
 constexpr int64_t kPagesPerBlock = kTraceBlockTokens / kPageTokens;
 constexpr size_t kPageBytes = 64;  // what a page holds does not matter here
 
-// Unix time of the trace's start: as in a daemon, times are large numbers.
+// The Unix time of the trace's start: as in a daemon, times are large numbers.
 constexpr int64_t kStartUs = int64_t{1'800'000'000} * 1'000'000;
 
-// FLOP of a token of Qwen3-0.6B, and for each token before it (attention).
+// FLOP of one token of Qwen3-0.6B, and of its attention to each token before it.
 constexpr double kTokenFlop = 8.81e8, kKeyFlop = 2.294e5;
 
 double cost_of(int64_t page) {

@@ -1,4 +1,4 @@
-// Lines of JSON, checked field by field.
+// Reads lines of JSON and checks them field by field.
 #include "bench/cache/trace.h"
 
 #include <unordered_set>
@@ -9,8 +9,8 @@ namespace cascade::speed {
 namespace {
 
 constexpr int64_t kTimestampMsMax = int64_t{1} << 42;    // a century
-constexpr size_t kBlocksMax = size_t{1} << 20;           // of a request: half a billion tokens
-constexpr size_t kAllBlocksMax = size_t{1} << 28;        // of a trace: 2 GiB of ids
+constexpr size_t kBlocksMax = size_t{1} << 20;           // in one request: half a billion tokens
+constexpr size_t kAllBlocksMax = size_t{1} << 28;        // in one trace: 2 GiB of ids
 constexpr int64_t kBlockIdMax = (int64_t{1} << 28) - 1;  // so that a page's number fits a token id
 
 Error at(const std::string& path, const bench::InputLine& line, const Error& error) {

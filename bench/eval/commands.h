@@ -21,18 +21,19 @@ Status tokenize(const TextOptions& options);
 Status detokenize(const TextOptions& options);
 
 struct TemplateOptions {
-  std::string model_dir;  // one of the two
+  std::string model_dir;  // either this or template_file
   std::string template_file;
   std::string input;  // one JSON object of variables, or a list of {"input": variables, …}
   int64_t now_unix_s = 0;
 };
-// One object: the rendered text as it is. A list: {"output": …} or {"error": …} a line.
+// One input object gives the rendered text as it is. A list gives one line, {"output": …} or
+// {"error": …}, for each element.
 Status render_template(const TemplateOptions& options);
 
 struct LogitsOptions {
   SessionOptions session;
   std::string input;
-  int slice = 0;  // 0: whole
+  int slice = 0;  // 0: all at once
 };
 // {"ids": […]} -> {"nll": […], "last_logits": base64 of f32}
 Status logits(const LogitsOptions& options);
@@ -54,8 +55,8 @@ struct NllOptions {
   int window = 2048;
   int windows_max = 24;  // 0: all
 };
-// Windows of a text whose documents (separated by a line with a NUL byte) each end with the model's
-// end-of-text token -> one object.
+// Splits a text into windows -> one object. The text's documents are separated by a line with a NUL
+// byte, and each ends with the model's end-of-text token.
 Status nll(const NllOptions& options);
 
 struct QualityOptions {
@@ -64,43 +65,46 @@ struct QualityOptions {
   int window = 1024;     // tokens; at most the model's context
   int positions = 8192;  // predictions compared; the text needs one token more
 };
-// The model as `session` says against itself in f32 (weights and KV), both predicting each next
-// token of the text in windows of `window` tokens -> one object: KL(reference || tested) in nats,
-// agreement of the most likely tokens, perplexities.
+// Compares the model as `session` describes it with itself in f32 (weights and KV). Both predict
+// each next token of the text in windows of `window` tokens -> one object: KL(reference || tested)
+// in nats, agreement of the most likely tokens, perplexities.
 Status quality(const QualityOptions& options);
 
 struct IdentityOptions {
-  SessionOptions session;  // threads: at most, of a case's variant
+  SessionOptions session;  // its threads are the most that a case's variant uses
   int cases = 200;
   uint64_t seed = 0;
-  std::optional<uint64_t> case_seed;  // of the only case
-  int tokens_max = 0;                 // of a case's sequence; 0: 9,000, or the model's context
-  bool trace = false;                 // of the first case that differs, or the only one
+  std::optional<uint64_t> case_seed;  // runs only the case with this seed
+  int tokens_max = 0;                 // the most in a case's sequence; 0: 9,000, or the model's
+                                      // context
+  bool trace = false;                 // traces the first case that differs, or the only one
 };
-// Random sequences, each computed alone and in another arrangement, compared bit by bit -> one
-// object; with `trace`, before it one for each run, layer and tensor. Errors: kInternal if any bit
-// differs, naming the first that does.
+// Computes random sequences alone and in another arrangement, and compares them bit by bit -> one
+// object. With `trace`, one object for each run, layer and tensor comes before it. Errors:
+// kInternal if any bit differs; it names the first difference.
 Status identity(const IdentityOptions& options);
 
 struct EstimateOptions {
-  // As the daemon has them by default; state_dir does not count.
+  // The daemon's defaults; state_dir is not used.
   SessionOptions session = {.weights = kWeightsAsInFiles, .kv = "int8"};
-  // As on the command line, each from 1 to the model's context; empty: some, up to that.
+  // As on the command line, each from 1 to the model's context; empty means some usual numbers up
+  // to that.
   std::vector<std::string> tokens;
-  int64_t sequences = 1;  // that share no page
+  int64_t sequences = 1;  // sequences that share no page
   bool json = false;
 };
-// The memory that the model needs, without loading it: a table for people, or for each number of
-// tokens one object: bytes of weights, K and V, activations and all together. Errors:
-// kInvalidArgument, field
-// "--tokens" or "--sequences"; as load_model for the files.
+// The memory that the model needs, found without loading it: a table for people, or one object for
+// each number of tokens, with the bytes of weights, of K and V, of activations, and of all
+// together. Errors: kInvalidArgument, field "--tokens" or "--sequences"; those of load_model for
+// the files.
 Status estimate(const EstimateOptions& options);
 
 struct TensorsOptions {
   std::string model;  // a GGUF file, or the first part of one
 };
-// {"name", "shape": the file's, fastest dimension first, "type", "sha256": of the values as f32}
-// for each tensor, in the order of the file. Errors: as GgufFiles::open.
+// {"name", "shape", "type", "sha256"} for each tensor, in the order of the file. "shape" is the
+// file's, with the fastest dimension first; "sha256" is that of the values as f32. Errors: those of
+// GgufFiles::open.
 Status tensors(const TensorsOptions& options);
 
 }  // namespace cascade::eval

@@ -1,5 +1,5 @@
-// Whole blocks are compared first; numbers are looked at one by one only where blocks differ or
-// hold more than valid tokens.
+// Whole blocks are compared first. Single numbers are looked at only where blocks differ, or where
+// blocks also hold bytes that do not belong to valid tokens.
 #include "bench/eval/difference.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool is_key(Tensor tensor) {
 
 auto order(const Difference& d) {
   const int layer = d.layer < 0 ? INT32_MAX : d.layer;
-  // The scale of a token belongs to its K or V.
+  // The scale of a token is ordered with its K or V.
   const int tensor = static_cast<int>(d.tensor) - (is_scale(d.tensor) ? 1 : 0);
   return std::tuple(layer, tensor, d.position, d.head, is_scale(d.tensor), d.channel);
 }
@@ -45,11 +45,11 @@ double int8_value(Tensor tensor, uint8_t bits) {
   return tensor == Tensor::kKey ? int{bits} - 128 : int{static_cast<int8_t>(bits)};
 }
 
-// Where the blocks of one layer and head begin, and how much of them a full page uses.
+// Where the blocks of one layer and head begin, and how many bytes of them a full page uses.
 struct Blocks {
   size_t begin;
   size_t bytes;
-  bool padded;  // some bytes within mean nothing
+  bool padded;  // some bytes within have no meaning
 };
 
 Blocks blocks_of(const KvLayout& layout, int layer, Tensor tensor, int head) {
@@ -60,7 +60,7 @@ Blocks blocks_of(const KvLayout& layout, int layer, Tensor tensor, int head) {
           padded_head_dim(layout.head_dim) != layout.head_dim};
 }
 
-// One page of K (tensor kKey) or V.
+// Compares one page of K (tensor kKey) or V.
 void compare_block(const KvLayout& layout, int layer, Tensor tensor, int head, int64_t page,
                    int slots, const uint8_t* reference, const uint8_t* other, Comparison& result) {
   const Blocks blocks = blocks_of(layout, layer, tensor, head);

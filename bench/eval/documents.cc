@@ -1,4 +1,4 @@
-// Documents are encoded one by one: no token reaches from one into the next.
+// Documents are encoded one by one, so no token reaches from one into the next.
 #include "bench/eval/documents.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kTextBytesMax = size_t{64} << 20;
 
-// The token that separates documents: <|endoftext|> where there is one, else the first end token.
+// The token that separates documents: <|endoftext|> if there is one, else the first end token.
 Result<int32_t> separator(const Model& model) {
   if (const auto id = model.tokenizer.token_id("<|endoftext|>")) return *id;
   if (!model.generation.end_tokens.empty()) return model.generation.end_tokens.front();

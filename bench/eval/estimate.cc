@@ -12,7 +12,8 @@
 namespace cascade::eval {
 namespace {
 
-// A number beyond 64 bits counts as the largest: the model's context is the limit of both.
+// A number beyond 64 bits counts as the largest one: the model's context is the limit in both
+// cases.
 Result<int64_t> number_of_tokens(const std::string& text) {
   int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -24,7 +25,7 @@ Result<int64_t> number_of_tokens(const std::string& text) {
   return too_large ? std::numeric_limits<int64_t>::max() : number;
 }
 
-// Lengths that people think of, and the model's context.
+// Some common lengths that are below the model's context, and the model's context.
 std::vector<int64_t> usual_lengths(int64_t context_tokens_max) {
   std::vector<int64_t> lengths;
   for (const int64_t tokens : {1'024, 4'096, 16'384, 65'536, 262'144}) {
@@ -34,7 +35,7 @@ std::vector<int64_t> usual_lengths(int64_t context_tokens_max) {
   return lengths;
 }
 
-// A line for each length.
+// Writes one line for each length.
 Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& rows) {
   for (const auto& [tokens, needed] : rows) {
     RETURN_IF_ERROR(write_line({{"weights", to_string(facts.types.weight_type)},
@@ -58,7 +59,7 @@ Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& r
 
 Status estimate(const EstimateOptions& options) {
   ASSIGN_OR_RETURN(ModelOptions model, model_options_of(options.session));
-  if (options.session.isa.empty()) model.isa = default_isa();  // as the daemon
+  if (options.session.isa.empty()) model.isa = default_isa();  // as the daemon does
   std::vector<int64_t> lengths;
   for (const std::string& text : options.tokens) {
     ASSIGN_OR_RETURN(lengths.emplace_back(), number_of_tokens(text));

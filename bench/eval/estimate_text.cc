@@ -1,4 +1,4 @@
-// What all lengths share first, then a line for each.
+// First the facts that all lengths share, then one line for each length.
 #include "bench/eval/estimate_text.h"
 
 #include <algorithm>

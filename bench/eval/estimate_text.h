@@ -1,4 +1,4 @@
-// What an estimate says, for people.
+// The text of an estimate, for people.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 namespace cascade::eval {
 
 struct EstimateFacts {
-  std::string model;   // as it was named
-  MemoryDemand types;  // tokens do not count
-  std::string why;     // the weights have their type; empty: it was asked for
+  std::string model;   // as the user named it
+  MemoryDemand types;  // its numbers of tokens are not used
+  std::string why;     // why the weights have their type; empty: it was asked for
   int64_t context_tokens_max = 0;
-  // What the daemon gives to K and V unless it is told, and of what that is half: bytes, and the
-  // control group's file that sets these (empty: the machine).
+  // The bytes that the daemon gives to K and V by default; the bytes of memory of which that is
+  // half; and the control group's file that sets this memory (empty: the machine sets it).
   int64_t kv_bytes_max = 0;
   int64_t memory_bytes = 0;
   std::string memory_set_by;
@@ -32,7 +32,7 @@ std::string with_commas(int64_t number);
 // "512 B", "1.5 KiB", "30.7 MiB"
 std::string in_units(uint64_t bytes);
 
-// Several lines, each with its end. Precondition: there is a row.
+// Several lines, each with its newline. Precondition: there is at least one row.
 std::string estimate_text(const EstimateFacts& facts, const std::vector<EstimateRow>& rows);
 
 }  // namespace cascade::eval

@@ -1,4 +1,5 @@
-// identity: random cases, each computed in two ways; stops at none, names the first that differs.
+// identity: computes each random case in two ways. A difference does not stop it; it names the
+// first one.
 #include <algorithm>
 
 #include "bench/eval/commands.h"
@@ -9,10 +10,11 @@
 namespace cascade::eval {
 namespace {
 
-// Over eight splits of 1,024 keys: enough for every path, and 200 cases still take a minute.
+// More than eight splits of 1,024 keys: enough for every path, and 200 cases still take only a
+// minute.
 constexpr int kTokensDefault = 9000;
 
-// What the cases had in common and in all.
+// Counts over all cases.
 struct Totals {
   int64_t cases = 0, cases_different = 0;
   int64_t tokens = 0, pages = 0, logits = 0, differences = 0;
@@ -65,8 +67,8 @@ Json describe(const IdentityCase& drawn) {
           {"mates", drawn.mates.size()}};
 }
 
-// Both runs once more, with the hidden states of each layer: the first difference among them too,
-// and their statistics if they are wanted.
+// Repeats both runs and records the hidden states of each layer. Finds the first difference among
+// these too, and writes their statistics if they are wanted.
 Result<Comparison> look_closely(const Model& model, IdentityRunner& runner,
                                 const IdentityCase& drawn, bool trace) {
   ASSIGN_OR_RETURN(const IdentityRun reference, runner.reference(drawn, /*record=*/true));
@@ -98,7 +100,7 @@ Result<Totals> run_cases(const IdentityOptions& options, const Model& model,
     const bool is_first = comparison.first && !first;
     if (!is_first && !(options.trace && cases == 1)) continue;
     ASSIGN_OR_RETURN(const Comparison closer, look_closely(model, runner, drawn, options.trace));
-    // What comes and goes is a difference too: then the first look counts.
+    // A difference that comes and goes is one too: then the place from the first look counts.
     const std::optional<Difference>& place = closer.first ? closer.first : comparison.first;
     if (place && !first) first = FirstDifferent{i, seed, *place};
     if (closer.first && !comparison.first) {

@@ -1,4 +1,4 @@
-// Every choice comes from the case's random numbers, so that its seed repeats it.
+// Every choice comes from the case's random numbers, so the case's seed repeats it.
 #include "bench/eval/identity_batch.h"
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 namespace cascade::eval {
 namespace {
 
-// Calls with small slices, at most; and the slices that come before them.
+// The largest number of calls with small slices, and the smallest size of the slices before them.
 constexpr size_t kSmallCalls = 60;
 constexpr size_t kFastSlice = 512;
-// Sizes of the slices of mates that prefill: these do not matter beyond a pass.
+// The sizes of slices of mates that prefill: beyond one pass, larger ones make no difference.
 constexpr size_t kMateSlices[] = {1, 7, 64, 200};
 
 }  // namespace
@@ -45,7 +45,7 @@ void IdentityBatch::start_mates() {
   transformer_.forward(slices, nullptr);
 }
 
-// A mate that shares pages begins when the sequence has full ones.
+// Lets a mate that shares pages begin as soon as the sequence has full pages.
 void IdentityBatch::share_pages(Sequence& mate) {
   const Sequence& main = sequences_.front();
   const size_t context = static_cast<size_t>(transformer_.config().context_tokens_max);
@@ -63,7 +63,7 @@ void IdentityBatch::share_pages(Sequence& mate) {
   ++sharing_mates_;
 }
 
-// How many tokens of a sequence are in the next call; 0: it sits out.
+// How many tokens of a sequence are in the next call; 0 means that it is not in the call.
 size_t IdentityBatch::take_of(const Sequence& sequence) {
   if (sequence.plan == nullptr) return sizes_.next(sequence.left(), random_);
   if (!sequence.active || sequence.left() == 0 || random_.below(4) == 0) return 0;
@@ -80,8 +80,8 @@ int IdentityBatch::outputs_of(const Sequence& sequence, size_t take) {
   return static_cast<int>(end - std::max(sequence.done, std::min(end, wanted_from)));
 }
 
-// Hidden states of `outputs` rows behind `rows_before` others of the call are the sequence's. The
-// logits of all rows are computed together.
+// Keeps the hidden states and logits of the sequence: `outputs` rows of the call, after
+// `rows_before` rows of others. The logits of all rows are computed together.
 void IdentityBatch::keep(const std::vector<float>& hidden, int rows, int rows_before, int outputs) {
   if (outputs == 0) return;
   const size_t width = transformer_.config().hidden_size, vocab = transformer_.config().vocab_size;

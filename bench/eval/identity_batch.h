@@ -14,10 +14,10 @@ namespace cascade::eval {
 // How many tokens each call takes of one sequence.
 class SliceSizes {
  public:
-  // `size` tokens a call; 0: another of kSliceSizes each time.
+  // `size` is the number of tokens per call; 0: a different one of kSliceSizes each time.
   explicit SliceSizes(int size) : size_(size) {}
-  // At most `left`. Small slices come at the end of a long sequence only, so that no case takes
-  // thousands of calls.
+  // Returns at most `left`. Small slices come only at the end of a long sequence, so that no case
+  // takes thousands of calls.
   size_t next(size_t left, Random& random) const;
 
  private:
@@ -26,22 +26,24 @@ class SliceSizes {
 
 class IdentityBatch {
  public:
-  // `run` has the pages of the sequence, with those of the prefix computed, and takes its results.
+  // `run` has the pages of the sequence, in which the prefix is already computed, and receives its
+  // results.
   IdentityBatch(const IdentityCase& drawn, IdentityRun& run, Transformer& transformer,
                 Random& random);
 
-  // Computes what mates have behind them already.
+  // Computes the tokens that mates have before the first call.
   void start_mates();
-  // Calls until the sequence is done.
+  // Makes calls until the sequence is done.
   void finish();
 
-  // Which slice of the call in progress is the sequence's. Valid as long as the batch is.
+  // The index of the sequence's slice in the current call. The reference is valid as long as the
+  // batch exists.
   const int& main_index() const { return main_index_; }
   int sharing_mates() const { return sharing_mates_; }
 
  private:
   struct Sequence {
-    const MatePlan* plan = nullptr;  // none: the case's sequence
+    const MatePlan* plan = nullptr;  // nullptr: the case's sequence
     std::vector<int32_t> ids;
     std::vector<uint8_t*> pages;
     size_t done = 0;
@@ -60,7 +62,7 @@ class IdentityBatch {
   Transformer& transformer_;
   Random& random_;
   const SliceSizes sizes_;
-  std::vector<Sequence> sequences_;  // the first is the case's
+  std::vector<Sequence> sequences_;  // the first one is the case's
   int main_index_ = 0;
   int sharing_mates_ = 0;
   int outputs_done_ = 0;

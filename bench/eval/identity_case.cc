@@ -1,5 +1,5 @@
-// Lengths are mostly short, so that hundreds of cases take a minute, but come back to the borders
-// of pages (64) and of splits (1,024), where arrangements differ most.
+// Most lengths are short, so that hundreds of cases take a minute. Many are near the borders of
+// pages (64) and of splits (1,024), where arrangements differ most.
 #include "bench/eval/identity_case.h"
 
 #include <algorithm>
@@ -12,8 +12,9 @@ namespace cascade::eval {
 namespace {
 
 constexpr int kMatesMax = 6;
-constexpr int kOutputsMax = 40;  // rows of logits that are kept, of both runs
-// Tokens that an earlier run has behind the shared prefix: they fill the rest of its last page.
+constexpr int kOutputsMax = 40;  // rows of logits that both runs keep
+// The largest number of tokens that an earlier run has after the shared prefix: enough to fill the
+// rest of its last page.
 constexpr int kDonorTailMax = 70;
 
 template <size_t n>
@@ -21,7 +22,7 @@ int one_of(Random& random, const int (&values)[n]) {
   return values[random.below(n)];
 }
 
-// In [1, max], small numbers more often.
+// A number in [1, max]; small ones are more likely.
 int skewed(Random& random, int max) {
   int bits = 1;
   while (bits < 30 && (1 << bits) < max) ++bits;
@@ -75,7 +76,8 @@ MatePlan draw_mate(Random& random, const IdentityLimits& limits) {
   mate.decodes = random.below(2) == 0;
   const int longest = std::min(limits.context_tokens_max, 300);
   mate.ids = draw_ids(random, skewed(random, longest), limits.vocab_size);
-  // The history of a decoding sequence; the others are in the midst of their prompts, or new.
+  // For a decoding sequence these tokens are its history. The others are in the middle of their
+  // prompts, or new.
   if (!mate.shares_pages && (mate.decodes || random.below(2) == 0)) {
     mate.start = static_cast<int>(random.below(mate.ids.size()));
   }

@@ -1,5 +1,5 @@
-// The reference is as plain as can be; the variant is a small scheduler that batches the sequence
-// with its mates, in sizes and orders that the case's seed decides.
+// The reference is as simple as possible. The variant is a small scheduler that batches the
+// sequence with its mates, in sizes and orders that the case's seed decides.
 #include "bench/eval/identity_run.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ size_t pages_of(size_t tokens) {
   return (tokens + kPageTokens - 1) / kPageTokens;
 }
 
-// Appends what `observe` sees of slice `index` to the states of tokens below states.tokens.
+// Appends what `observe` sees of slice `index` to the states of the tokens below states.tokens.
 void record_slice(Transformer& transformer, const int& index, LayerStates& states) {
   transformer.observe(
       [&index, &states](int layer, std::span<const Transformer::Row> rows, const float* residual) {
@@ -53,7 +53,7 @@ uint8_t* PageHeap::take() {
   uint8_t* page = arena_.data(free_.back());
   free_.pop_back();
   if (!garbage_) return page;
-  // NaNs of all formats; large numbers; anything.
+  // The garbage is NaNs of all formats, large numbers, or anything.
   const uint64_t kind = garbage_->below(3);
   if (kind < 2) {
     std::memset(page, kind == 0 ? 0xFF : 0x7A, arena_.page_bytes());
@@ -115,7 +115,7 @@ Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool re
     one.forward(std::span(&slice, 1), hidden);
     hidden += outputs * width;
   }
-  // One by one, as decoding does.
+  // The logits are computed one by one, as decoding does.
   for (int row = 0; row < drawn.outputs; ++row) {
     one.logits(run.hidden.data() + row * width, 1,
                run.logits.data() + row * size_t(model_.config.vocab_size));
@@ -124,13 +124,13 @@ Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool re
   return run;
 }
 
-// The earlier run whose pages the sequence begins with.
+// The earlier run; the sequence begins with its pages.
 void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, IdentityRun& run,
                                bool record) {
   Transformer& donor = transformer(drawn.donor_threads);
   const int only = 0;
   LayerStates& layers = run.layers;
-  // Behind the prefix the donor's tokens are others.
+  // Only the prefix is recorded: after it the donor's tokens are others.
   if (record) {
     layers.tokens = drawn.prefix;
     record_slice(donor, only, layers);
@@ -156,7 +156,7 @@ void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, Identi
 }
 
 Result<IdentityRun> IdentityRunner::variant(const IdentityCase& drawn, bool record) {
-  // Not the numbers that the case was drawn with.
+  // These are not the random numbers with which the case was drawn.
   Random random(counter_random(drawn.seed, UINT64_MAX));
   ASSIGN_OR_RETURN(IdentityRun run, start_run(drawn, &random, record));
   if (drawn.prefix > 0) run_donor(drawn, random, run, record);

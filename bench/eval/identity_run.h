@@ -1,4 +1,4 @@
-// Runs a case of `cascade-eval identity` in its two ways.
+// Runs a case of `cascade-eval identity` in both ways.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,23 @@ namespace cascade::eval {
 // The pages of all sequences of one run.
 class PageHeap {
  public:
-  // In the order of memory and zero without `random`; else shuffled, and each filled with garbage.
-  // Errors: as PageArena::create.
+  // Without `random`, the pages are zero and in the order of memory; else they are shuffled, and
+  // each is filled with garbage. Errors: those of PageArena::create.
   static Result<std::unique_ptr<PageHeap>> create(const KvLayout& layout, size_t count,
                                                   Random* random);
-  // A page that nobody has. Precondition: there is one.
+  // A page that no sequence has. Precondition: there is one.
   uint8_t* take();
 
  private:
   explicit PageHeap(PageArena arena) : arena_(std::move(arena)) {}
 
   PageArena arena_;
-  std::vector<PageIndex> free_;  // the next is the last
-  // Of its own, since how much is drawn depends on the size of pages.
+  std::vector<PageIndex> free_;  // the last is the next to be taken
+  // Separate random numbers, because the size of pages decides how many are drawn.
   std::optional<Random> garbage_;
 };
 
-// The residual stream behind each layer, as far as it was computed.
+// The residual stream after each layer, as far as it was computed.
 struct LayerStates {
   int width = 0;
   int64_t tokens = 0;
@@ -45,14 +45,14 @@ struct LayerStates {
   std::vector<std::vector<bool>> known;    // [layers][tokens]
 };
 
-// What one way of computing a case left.
+// The results of one way to compute a case.
 struct IdentityRun {
   std::unique_ptr<PageHeap> heap;
   std::vector<uint8_t*> pages;
   std::vector<float> hidden;  // [outputs, hidden_size]
   std::vector<float> logits;  // [outputs, vocab_size]
   LayerStates layers;         // if it was asked for
-  int sharing_mates = 0;      // that had pages of the sequence as their own
+  int sharing_mates = 0;      // mates that used pages of the sequence as their own
 };
 
 // One thread; the model must outlive it.
@@ -60,14 +60,14 @@ class IdentityRunner {
  public:
   explicit IdentityRunner(const Model& model) : model_(model) {}
 
-  // The sequence alone, on one thread, in slices of 64. `record`: with layers. Errors: as
-  // PageArena::create.
+  // Computes the sequence alone, on one thread, in slices of 64. `record`: with the states of
+  // layers. Errors: those of PageArena::create.
   Result<IdentityRun> reference(const IdentityCase& drawn, bool record);
-  // As the case says.
+  // Computes it as the case says.
   Result<IdentityRun> variant(const IdentityCase& drawn, bool record);
 
-  // Compares K and V of all tokens, hidden states and logits of the outputs, and layers that both
-  // have.
+  // Compares K and V of all tokens, hidden states and logits of the outputs, and the layers' states
+  // that both runs recorded.
   Comparison compare(const IdentityCase& drawn, const IdentityRun& reference,
                      const IdentityRun& variant) const;
 

@@ -1,4 +1,4 @@
-// Members of a line, checked; lines written at once.
+// Checks the members of input lines, and writes each output line at once.
 #include "bench/eval/json_lines.h"
 
 #include <cerrno>
@@ -42,8 +42,8 @@ Status write_text(std::string_view text) {
 }
 
 Status write_line(const Json& object) {
-  // Decoded bytes may be anything: what is not UTF-8 is replaced, and everything else is written in
-  // ASCII, since some readers take U+2028 and its like for the end of a line.
+  // Decoded bytes may be anything: bytes that are not UTF-8 are replaced. Everything is written in
+  // ASCII, since some readers take U+2028 and the like for the end of a line.
   const std::string text = object.dump(-1, ' ', true, Json::error_handler_t::replace);
   return write_text(text + '\n');
 }

@@ -1,4 +1,4 @@
-// What the lines of cascade-eval hold, and its output.
+// The members of cascade-eval's input lines, and its output.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@ namespace cascade::eval {
 using bench::InputLine;
 using bench::read_json_lines;
 
-// The member "ids" of a line: ids of a vocabulary of `vocab_size`.
-// Errors: kInvalidArgument, field "line N: ids" or "line N: ids[2]".
+// The member "ids" of a line: ids from a vocabulary of `vocab_size`. Errors: kInvalidArgument,
+// field "line N: ids" or "line N: ids[2]".
 Result<std::vector<int32_t>> ids_of(const InputLine& line, int64_t vocab_size);
 
 // The member "text" of a line. Errors: kInvalidArgument, field "line N: text".
 Result<std::string> text_of(const InputLine& line);
 
-// Writes to standard output and flushes it; as one line. Errors: kIo if it cannot be written.
+// Both write to standard output and flush it; write_line() writes one line. Errors: kIo if it
+// cannot be written.
 Status write_text(std::string_view text);
 Status write_line(const Json& object);
 

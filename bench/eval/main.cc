@@ -15,7 +15,7 @@ namespace {
 
 using bench::not_empty;
 
-constexpr double kTemperatureMax = 100;  // as a request may have
+constexpr double kTemperatureMax = 100;  // the same limit as for a request
 
 // CLI11 takes -1 for the largest number, and cuts larger ones.
 CLI::Validator seed() {
@@ -168,9 +168,9 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
       ->check(CLI::Range(1, 256));
   auto* cases = identity_command->add_option("--cases", options.cases, "random cases");
   cases->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  options.seed = system_random() >> 11;  // of whole numbers that all readers of JSON keep
-  auto* run_seed = identity_command->add_option("--seed", options.seed,
-                                                "seed of the cases (default: a new one)");
+  options.seed = system_random() >> 11;  // only whole numbers that all JSON readers keep
+  auto* run_seed =
+      identity_command->add_option("--seed", options.seed, "of the cases (default: a fresh one)");
   run_seed->check(seed());
   identity_command
       ->add_option("--case-seed", options.case_seed,
@@ -235,7 +235,7 @@ int run(int argc, char** argv) {
 }  // namespace cascade::eval
 
 int main(int argc, char** argv) {
-  // Writing beyond a limit of file sizes is an error like others.
+  // Then writing beyond a limit of file sizes is an error like any other.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return cascade::eval::run(argc, argv);

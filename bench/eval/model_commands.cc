@@ -105,7 +105,7 @@ Status nll(const NllOptions& options) {
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
   const Model& model = session->model();
   ASSIGN_OR_RETURN(const auto ids, read_documents(options.text_file, model));
-  // A window is the input of `window` tokens; the token behind it is predicted as well.
+  // A window is an input of `window` tokens; the token after it is predicted as well.
   const int whole = (static_cast<int>(ids.size()) - 1) / options.window;
   const int windows = options.windows_max > 0 ? std::min(whole, options.windows_max) : whole;
   if (windows == 0) return invalid_argument(options.text_file, "is shorter than one window");

@@ -1,4 +1,4 @@
-// quality: what weights and KV of fewer bits cost, against f32 of the same model.
+// quality: how much weights and KV of fewer bits cost, compared with f32 of the same model.
 #include <algorithm>
 
 #include "bench/eval/commands.h"
@@ -9,8 +9,8 @@
 namespace cascade::eval {
 namespace {
 
-// Tokens that both models take in turn; and rows of logits at once of either, which are tens of MB
-// with the largest vocabularies.
+// The number of tokens that both models take in turn; and the number of rows of logits at once of
+// each model, which are tens of MB with the largest vocabularies.
 constexpr int kSliceTokens = 512;
 constexpr int kComparedRows = 32;
 
@@ -22,7 +22,7 @@ struct Pair {
 };
 
 Result<Pair> open_pair(const SessionOptions& options) {
-  // What is wrong with the options is said before a model is loaded.
+  // Mistakes in the options are reported before a model is loaded.
   RETURN_IF_ERROR(model_options_of(options));
   Pair pair;
   pair.pool = make_pool(options);
@@ -33,7 +33,8 @@ Result<Pair> open_pair(const SessionOptions& options) {
   return pair;
 }
 
-// Appends `inputs` to both and adds what each position says; next[i] is what came after inputs[i].
+// Appends `inputs` to both models, and adds one divergence for each position; next[i] is the token
+// that came after inputs[i].
 Status compare_slice(const Pair& pair, std::span<const int32_t> inputs,
                      std::span<const int32_t> next, std::vector<Divergence>& positions) {
   ASSIGN_OR_RETURN(const auto reference_hidden, pair.reference->append(inputs));

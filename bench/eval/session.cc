@@ -1,4 +1,4 @@
-// Slices of one chain through the transformer, logits a few rows at a time.
+// Runs slices of one chain through the transformer, and computes logits a few rows at a time.
 #include "bench/eval/session.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace cascade::eval {
 namespace {
 
-// Rows of logits at once: with the largest vocabularies 16 rows take some 10 MB.
+// The number of rows of logits at once: with the largest vocabularies 16 rows take about 10 MB.
 constexpr int kLogitRows = 16;
 
 }  // namespace

@@ -23,24 +23,24 @@ struct SessionOptions {
   std::string weights = "f32";
   std::string kv = "f32";
   std::string isa = {};        // empty: the best
-  std::string state_dir = {};  // where packed weights are kept; empty: nowhere
+  std::string state_dir = {};  // the place of packed weights; empty: they are not kept
   int threads = 0;             // 0: all cores
 };
 
-// What the names in `options` stand for. Errors: kInvalidArgument, with the option as field, for a
-// name that names nothing.
+// Turns the names in `options` into ModelOptions. Errors: kInvalidArgument, with the option as
+// field, for an unknown name.
 Result<ModelOptions> model_options_of(const SessionOptions& options);
 
-// Threads as `options` asks for.
+// The number of threads that `options` asks for.
 int thread_count(const SessionOptions& options);
 std::shared_ptr<ThreadPool> make_pool(const SessionOptions& options);
 
-// One thread.
+// Used by one thread.
 class Session {
  public:
-  // Errors: as load_model and model_options_of.
+  // Errors: those of load_model and model_options_of.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options);
-  // The same on threads that several sessions use in turn; options.threads does not count.
+  // The same, with threads that several sessions use in turn; options.threads is ignored.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
                                                std::shared_ptr<ThreadPool> pool);
 
@@ -52,14 +52,14 @@ class Session {
 
   // Appends `ids` in slices of `slice` tokens (0: all at once). For each of the last `outputs`
   // tokens calls on_logits(index in ids, logits [vocab_size]). Errors: kInvalidArgument, field
-  // "ids", beyond the model's context.
+  // "ids", if the chain would exceed the model's context.
   Status append(std::span<const int32_t> ids, int slice, int outputs,
                 const std::function<void(size_t index, std::span<float> logits)>& on_logits);
 
-  // Appends `ids` at once; the final hidden states [ids, hidden_size] of all of them. Errors: as
-  // append().
+  // Appends `ids` at once; returns the final hidden states [ids, hidden_size] of all of them.
+  // Errors: those of append().
   Result<std::vector<float>> append(std::span<const int32_t> ids);
-  // The logits [rows, vocab_size] of hidden states [rows, hidden_size].
+  // Computes the logits [rows, vocab_size] of hidden states [rows, hidden_size].
   void logits(const float* hidden, int rows, float* logits) {
     transformer_.logits(hidden, rows, logits);
   }
@@ -67,7 +67,7 @@ class Session {
  private:
   Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena);
 
-  // `outputs` of the appended tokens' hidden states go to `hidden`. Precondition: fits().
+  // Writes the hidden states of `outputs` of the appended tokens to `hidden`. Precondition: fits().
   void forward(std::span<const int32_t> ids, int outputs, float* hidden);
   Status fits(int64_t tokens) const;
 

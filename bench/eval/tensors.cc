@@ -1,4 +1,4 @@
-// tensors: what a GGUF file holds, and digests of it that other readers of the format give, too.
+// tensors: lists what a GGUF file holds, with digests that other readers of the format give too.
 #include "bench/eval/commands.h"
 #include "bench/eval/json_lines.h"
 #include "model/gguf/files.h"

@@ -21,7 +21,7 @@ Result<ModelTemplates> open_templates(const TemplateOptions& options) {
   return std::move(text.templates);
 }
 
-// As the template itself renders them: nothing is changed for it.
+// The text as the template itself renders it: nothing is changed for the template.
 Result<SpannedText> render_variables(const ModelTemplates& templates, const OrderedJson& variables,
                                      int64_t now_unix_s) {
   const bool tools = variables.contains("tools") && !variables["tools"].is_null();

@@ -1,4 +1,4 @@
-// Numbers are taken in the order of tokens, heads and channels, so that equal runs have equal
+// Numbers are added in the order of tokens, heads and channels, so that equal runs give equal
 // lines.
 #include "bench/eval/trace.h"
 
@@ -21,7 +21,7 @@ TensorStatistics kv_statistics(const KvLayout& layout, const IdentityRun& run, i
     for (int head = 0; head < layout.kv_heads; ++head) {
       for (int channel = 0; channel < layout.head_dim; ++channel) {
         Element element = kv_element(layout, page, layer, tensor, head, slot, channel);
-        // The hash is to see the scale even where the numbers are all 0.
+        // The hash must include the scale even where the numbers are all 0.
         if (channel == 0 && kv_has_scales(layout.type)) {
           element.bits |= kv_element(layout, page, layer, scale, head, slot, -1).bits << 16;
         }

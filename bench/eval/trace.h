@@ -1,4 +1,4 @@
-// Statistics of what a run of `cascade-eval identity` left, layer by layer.
+// Statistics of the results of a run of `cascade-eval identity`, layer by layer.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace cascade::eval {
 
-// Of the numbers of one tensor, in the order that they were added.
+// Statistics of the numbers of one tensor, in the order in which they were added.
 class TensorStatistics {
  public:
   void add(const Element& element);
-  // {"values", "not_finite", "min", "max", "mean", "rms", "hash"}: of the finite ones, but for the
-  // hash, which is of the bits of all (16 hexadecimal digits).
+  // {"values", "not_finite", "min", "max", "mean", "rms", "hash"}. The figures are those of the
+  // finite numbers, except the hash, which covers the bits of all numbers (16 hexadecimal digits).
   Json to_json() const;
 
  private:
@@ -24,8 +24,8 @@ class TensorStatistics {
   int64_t finite_ = 0;
 };
 
-// One object for each layer and each of K, V and, if the run recorded them, hidden states. `run`
-// names the run in them. K and V are those of the first `tokens` tokens.
+// One object for each layer and each of K, V and, if the run recorded them, hidden states. Each has
+// `run_name` as the name of its run. K and V are those of the first `tokens` tokens.
 std::vector<Json> trace_of(const std::string& run_name, const KvLayout& layout,
                            const IdentityRun& run, int64_t tokens);
 

@@ -1,4 +1,4 @@
-// The inverse of the exponential distribution.
+// Uses the inverse of the exponential distribution.
 #include "bench/serve/arrivals.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// When requests of an open loop arrive: a Poisson process, the same for the same seed.
+// The arrival times of requests in an open loop: a Poisson process, the same for the same seed.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace cascade::serve {
 
-// The gaps are independent and exponentially distributed, as those of many users who do not know of
-// each other.
+// The gaps are independent and exponentially distributed, like those of many users who do not know
+// of each other.
 class Arrivals {
  public:
   // Precondition: per_s > 0.

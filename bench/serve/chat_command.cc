@@ -1,4 +1,4 @@
-// chat: what retained outputs save, turn by turn.
+// chat: how much retained outputs save, turn by turn.
 #include <array>
 
 #include "bench/serve/stage.h"
@@ -35,7 +35,7 @@ struct Turn {
   double idle_ms = 0;
 };
 
-// One conversation in one way.
+// One conversation, held in one way.
 class Conversation {
  public:
   Conversation(Stage& stage, const ChatOptions& options, Way way, std::string system)
@@ -58,7 +58,7 @@ class Conversation {
   }
 
   Result<wire::StatusReply> status() { return service_->status(); }
-  // What reuse has saved so far, as the daemon counts it.
+  // Adds what reuse has saved so far, as the daemon counts it.
   Status add_saved(OrderedJson& row) {
     ASSIGN_OR_RETURN(const wire::StatsReply stats, service_->traffic->stats(service_->control));
     const wire::CacheStats cache = stats.cache.value_or(wire::CacheStats());
@@ -101,7 +101,7 @@ class Conversation {
     return {};
   }
 
-  // Milliseconds until nothing is prefilled again any more.
+  // The milliseconds until no output waits any more to be prefilled again.
   Result<double> wait_for_idle_work() {
     const int64_t start = now_us();
     for (;;) {
@@ -153,7 +153,7 @@ Status check(const ChatOptions& options, const Stage& stage) {
   return stage.check_context("--turns", tokens);
 }
 
-// Tokens of all turns; times of those behind the first.
+// Sums the tokens of all turns; the times are those of the turns after the first.
 OrderedJson summary_of(Way way, const std::vector<Turn>& turns) {
   int64_t prompt = 0, reused = 0, prefilled = 0;
   std::vector<double> first_ms, total_ms, idle_ms;
@@ -184,8 +184,8 @@ Status chat(const ChatOptions& options) {
   ASSIGN_OR_RETURN(const auto stage, Stage::prepare(options.serve));
   RETURN_IF_ERROR(check(options, *stage));
   ASSIGN_OR_RETURN(const std::string system, stage->texts().system_prompt(options.system_tokens));
-  // Each way has a daemon of its own, and they take turns: a machine that changes its speed changes
-  // it for all.
+  // Each way has a daemon of its own, and the ways take turns: if the machine changes its speed, it
+  // changes for all of them.
   std::vector<Conversation> conversations;
   for (const Way way : kWays) conversations.emplace_back(*stage, options, way, system);
   std::array<std::vector<Turn>, kWays.size()> turns;

@@ -1,4 +1,4 @@
-// Ranges keep typing errors from starting what would never end.
+// Ranges keep typing errors from starting a measurement that would never end.
 #include "bench/serve/command_line.h"
 
 #include <sstream>
@@ -17,7 +17,7 @@ void add_count(CLI::App* command, const char* name, int64_t& value, const char* 
   command->add_option(name, value, what)->check(CLI::Range(min, max))->capture_default_str();
 }
 
-// CLI::Range takes "nan" for a number in any range.
+// Also refuses "nan", which CLI::Range accepts in any range.
 CLI::Validator within(double min, double max) {
   const auto check = [min, max](const std::string& text) {
     double value = 0;

@@ -1,4 +1,4 @@
-// The command line of the service's commands.
+// The command line of the commands that measure the service.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,8 +10,8 @@ namespace cascade::serve {
 
 struct AllOptions;
 
-// Adds the commands to `app`; the one that is chosen leaves its result in `status`. What is
-// returned outlives the parsing.
+// Adds the commands to `app`; the chosen one leaves its result in `status`. The returned options
+// must outlive the parsing.
 std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status);
 
 }  // namespace cascade::serve

@@ -1,4 +1,4 @@
-// fork, exec, a Ping until it is answered; waits are short steps that look for signals.
+// fork, exec, and Pings until one is answered. Waits are short steps that look for signals.
 #include "bench/serve/daemon_process.h"
 
 #include <fcntl.h>
@@ -20,10 +20,11 @@
 namespace cascade::serve {
 namespace {
 
-constexpr double kStartSecondsMax = 600;  // packing the weights of a large model
+constexpr double kStartSecondsMax = 600;  // time for packing the weights of a large model
 constexpr double kStopSecondsMax = 20;    // running requests have 5 s to end
 constexpr int kStepMs = 10;
-// What names a socket below the folder: a daemon's number, "/run/tenant-", a tenant, ".sock".
+// The most bytes of a socket's path after the folder: a daemon's number, "/run/tenant-", a tenant,
+// ".sock".
 constexpr size_t kSocketNameBytes = 48;
 constexpr int kExitUsage = 2;  // of cascaded
 
@@ -31,12 +32,12 @@ void wait_a_step() {
   ::poll(nullptr, 0, kStepMs);
 }
 
-// In the child: only what is safe between fork and exec.
+// Runs in the child: does only what is safe between fork and exec.
 [[noreturn]] void become(const char* program, char* const* arguments, const char* log,
                          pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(126);
-  ::setpgid(0, 0);  // a terminal's Ctrl-C is for us; we stop the daemon
+  ::setpgid(0, 0);  // a terminal's Ctrl-C goes to us only; we stop the daemon
   const int in = ::open("/dev/null", O_RDONLY);
   const int out = ::open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (in < 0 || out < 0 || ::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0) {
@@ -121,7 +122,8 @@ Error DaemonProcess::last_words() const {
     if (!line.empty()) last = line;
   }
   if (exit_code_ == kExitUsage) {
-    // What its options' parser says goes on about --help; what it says later comes last.
+    // The parser of the options writes its reason first, and then a line about --help. Later errors
+    // are the last line.
     const std::string& reason = last.starts_with("cascaded: ") ? last : first;
     return invalid_argument("--daemon-arg", "cascaded refuses its command line: " + reason);
   }
@@ -130,7 +132,7 @@ Error DaemonProcess::last_words() const {
 }
 
 Error DaemonProcess::why_gone(const Error& otherwise) {
-  const double deadline = speed::now_s() + 1;  // its socket is gone before it is
+  const double deadline = speed::now_s() + 1;  // the socket closes before the process ends
   while (!ended() && speed::now_s() < deadline) wait_a_step();
   return ended() ? last_words() : otherwise;
 }

@@ -1,4 +1,4 @@
-// A cascaded of our own: started on private folders, watched, and stopped whatever happens.
+// Our own cascaded: it is started on private folders, watched, and stopped whatever happens.
 #pragma once
 
 #include <sys/types.h>
@@ -12,10 +12,12 @@
 
 namespace cascade::serve {
 
-// A new folder with mode 0700 in the system's folder for temporary files, removed in the end.
+// A new folder with mode 0700 in the system's folder for temporary files. The destructor removes
+// it.
 class TemporaryFolder {
  public:
-  // Errors: as io_error; kInvalidArgument, field "TMPDIR", where a socket's path would be too long.
+  // Errors: those of io_error; kInvalidArgument, field "TMPDIR", if a socket's path would be too
+  // long.
   static Result<std::unique_ptr<TemporaryFolder>> create();
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
@@ -28,17 +30,17 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// One thread. Dies with that thread: the system kills it where nothing else could.
+// Used by one thread. The daemon dies with that thread: the system kills it if nothing else can.
 class DaemonProcess {
  public:
-  // Starts `program` with `arguments` and a run directory in `folder`, which is created, and waits
-  // until it serves. One daemon of a folder at a time. Errors: kInvalidArgument, field
-  // "--daemon-arg", where it refuses its command line; kUnavailable with its last words where it
-  // ends; kDeadlineExceeded after ten minutes; kCancelled.
+  // Starts `program` with `arguments` and a run directory in `folder`, which it creates, and waits
+  // until the daemon serves. A folder has one daemon at a time. Errors: kInvalidArgument, field
+  // "--daemon-arg", if the daemon refuses its command line; kUnavailable, with its last words, if
+  // it ends; kDeadlineExceeded after ten minutes; kCancelled.
   static Result<std::unique_ptr<DaemonProcess>> start(const std::string& program,
                                                       std::vector<std::string> arguments,
                                                       const std::filesystem::path& folder);
-  // SIGTERM, after a bound SIGKILL.
+  // Sends SIGTERM, and SIGKILL if the daemon has not ended after a limited time.
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
@@ -46,14 +48,14 @@ class DaemonProcess {
   pid_t pid() const { return pid_; }
   // The socket of the default tenant, or of `tenant`.
   std::string endpoint(const std::string& tenant = "") const;
-  // Waits until that socket answers. Errors: as start().
+  // Waits until that socket answers. Errors: those of start().
   Status wait_until_serving(const std::string& tenant = "");
-  // SIGKILL. Returns when it has ended.
+  // Sends SIGKILL. Returns when the daemon has ended.
   void kill();
-  // What to say when it does not answer with `otherwise`: its last words, if it ends within a
-  // second.
+  // The error to report if the daemon does not answer: its last words if it ends within a second,
+  // else `otherwise`.
   Error why_gone(const Error& otherwise);
-  // Error, with its last words, if it has ended.
+  // Error, with the daemon's last words, if it has ended.
   Status check_alive();
 
  private:

@@ -1,4 +1,4 @@
-// fairness: what a light tenant notices of others that flood.
+// fairness: how much a light tenant notices of others that flood.
 #include <algorithm>
 #include <cmath>
 
@@ -11,16 +11,16 @@ namespace cascade::serve {
 namespace {
 
 constexpr const char* kLight = "light";
-constexpr int64_t kRetryMs = 1000;  // where an error does not say when
-// The requests of a tenant that floods share few connections; of many tenants each has one.
+constexpr int64_t kRetryMs = 1000;  // after an error that does not say how long to wait
+// The number of connections that all flooding tenants divide between them; each has at least one.
 constexpr int64_t kFloodConnections = 4;
-// Different from their first word on, by a number: made beforehand, since the load is to take
-// little of the daemon's cores.
+// The number of texts for the flood. They are made beforehand, since the load should take little of
+// the daemon's cores. A number in front makes prompts differ from their first word on.
 constexpr size_t kFloodTexts = 64;
-// The flood is as it will stay when so many of its requests have ended, or after so long.
+// The flood is steady when this many of its requests have ended, or after this time.
 constexpr int64_t kWarmupEnded = 32;
 constexpr int64_t kWarmupUs = 30 * kSecondUs;
-// The light tenant's requests carry this instead of the place of one of the flood's.
+// The tag of the light tenant's requests; the tags of the flood's requests are their places.
 constexpr uint64_t kLightTag = UINT64_MAX;
 
 std::string flood_name(int64_t number) {
@@ -30,7 +30,7 @@ std::string flood_name(int64_t number) {
 struct Sample {
   double first_text_ms = 0;  // from the first try
   double total_ms = 0;
-  double queue_ms = 0;  // from its arrival in the daemon to its place
+  double queue_ms = 0;  // from its arrival in the daemon until it has a place
   int64_t refusals = 0;
 };
 
@@ -98,7 +98,7 @@ class Tenants {
   }
 
  private:
-  // Lets the flood go on until then.
+  // Lets the flood continue until `until_us`.
   Status pass(int64_t until_us) {
     while (now_us() < until_us) {
       RETURN_IF_ERROR(step(until_us));
@@ -149,7 +149,7 @@ class Tenants {
     return {};
   }
 
-  // One request of the light tenant, again and again until it is accepted.
+  // Sends one request of the light tenant, again and again until it is accepted.
   Result<Sample> ask() {
     ASSIGN_OR_RETURN(const std::string text,
                      stage_.texts().words(number_++, options_.light_prompt_tokens));
@@ -215,7 +215,7 @@ Phase describe(const char* name, const std::vector<Sample>& samples) {
 Status check(const FairnessOptions& options, const Stage& stage) {
   RETURN_IF_ERROR(stage.check_context("--prompt-tokens",
                                       options.light_prompt_tokens + options.light_max_tokens));
-  // The number in front of a prompt takes a few tokens.
+  // The number in front of a prompt takes a few more tokens.
   return stage.check_context(
       "--flood-prompt-tokens",
       options.flood_prompt_tokens + kTemplateTokens + options.flood_max_tokens);

@@ -1,4 +1,4 @@
-// gateway: what a request takes beyond the engine's own time, through each door.
+// gateway: the time that a request takes beyond the engine's own, through each door.
 #include <algorithm>
 
 #include "bench/serve/http_client.h"
@@ -11,7 +11,7 @@ namespace {
 
 using client::Client;
 
-// What a client sees and what the daemon says it took, in milliseconds, of each request.
+// The time of each request in milliseconds, as the client sees it and as the daemon says it.
 struct Times {
   std::vector<double> seen, engine, added;
 
@@ -57,7 +57,7 @@ void add_door(speed::Report& report, const char* door, const Times& times, doubl
 
 }  // namespace
 
-// One request at a time, through one door after the other, so that both see the same machine.
+// Sends one request at a time, through one door after the other, so that both see the same machine.
 Status gateway(const GatewayOptions& options) {
   constexpr double kZeroMqTargetMs = 0.3, kHttpTargetMs = 1;  // at the median
   ASSIGN_OR_RETURN(const auto stage, Stage::prepare(options.serve));

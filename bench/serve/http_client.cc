@@ -1,4 +1,4 @@
-// As little HTTP as a measurement of somebody else's needs: a body with a length, kept alive.
+// As little HTTP as these measurements need: a body with a length, and connections that stay open.
 #include "bench/serve/http_client.h"
 
 #include <netinet/in.h>
@@ -20,7 +20,7 @@ Error lost() {
   return {ErrorCode::kUnavailable, "", "the HTTP connection has ended"};
 }
 
-// The number behind "Content-Length:" in the head of an answer.
+// The number after "Content-Length:" in the head of an answer.
 Result<size_t> content_length(const std::string& head) {
   const std::string name = "\r\nContent-Length: ";
   const size_t at = head.find(name);

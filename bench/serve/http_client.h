@@ -1,4 +1,4 @@
-// One HTTP connection to a daemon of our own: requests with a JSON body, one after the other.
+// One HTTP connection to our own daemon: requests with a JSON body, one after another.
 #pragma once
 
 #include <netinet/in.h>
@@ -12,17 +12,17 @@
 
 namespace cascade::serve {
 
-// One thread. Blocks, up to a minute for an answer.
+// Used by one thread. Calls block, up to a minute for an answer.
 class HttpClient {
  public:
-  // Errors: kUnavailable if nobody listens on the port of 127.0.0.1.
+  // Errors: kUnavailable if nobody listens at that port of 127.0.0.1.
   static Result<std::unique_ptr<HttpClient>> connect(int port);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // The answer's body. Errors: kUnavailable if the connection ends or the status is not 200;
-  // kInternal for an answer that has no Content-Length or is no JSON.
+  // Returns the body of the answer. Errors: kUnavailable if the connection ends or the status is
+  // not 200; kInternal if the answer has no Content-Length or is not JSON.
   Result<OrderedJson> post(const std::string& path, const OrderedJson& body);
 
  private:
@@ -33,12 +33,12 @@ class HttpClient {
   std::string received_;  // of the answer
 };
 
-// A port of 127.0.0.1 that nobody listens on now. Errors: as io_error.
+// A port of 127.0.0.1 where nobody listens now. Errors: those of io_error.
 Result<int> free_port();
 
 sockaddr_in local_address(int port);
 
-// The body of a completion that is answered with exactly `tokens` tokens, always the same.
+// The body of a completion whose answer has exactly `tokens` tokens and is always the same.
 OrderedJson completion_body(const std::string& prompt, int64_t tokens);
 
 }  // namespace cascade::serve

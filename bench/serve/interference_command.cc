@@ -1,4 +1,5 @@
-// interference: running decodes while a long prompt is prefilled, and what a cancel leaves of it.
+// interference: running decodes while a long prompt is prefilled, and what remains of a prefill
+// after a cancel.
 #include <algorithm>
 
 #include "base/random.h"
@@ -8,11 +9,11 @@
 namespace cascade::serve {
 namespace {
 
-// A prefill is cancelled at some moment within this share of its time from its middle on: several
-// slices, so that the moment says nothing about what is being computed.
+// A prefill is cancelled at a random moment after its middle, within this share of its time. The
+// share covers several slices, so that the moment does not depend on what is being computed.
 constexpr double kCancelShare = 0.1;
 
-// A stretch of time, and the daemon's counter of tokens at both ends.
+// A stretch of time, with the daemon's counter of tokens at both ends.
 struct Window {
   int64_t begin_us = 0, end_us = 0;
   int64_t tokens_begin = 0, tokens_end = 0;
@@ -20,7 +21,7 @@ struct Window {
   double seconds() const { return static_cast<double>(end_us - begin_us) / 1e6; }
 };
 
-// Decodes that run all the time: one that ends is followed by another.
+// Decodes that run all the time: when one ends, another follows.
 class Decodes {
  public:
   Decodes(const Stage& stage, const InterferenceOptions& options, Service& service)
@@ -64,7 +65,7 @@ class Decodes {
     return {};
   }
 
-  // Milliseconds between two Deltas, of all pairs that overlap with the window.
+  // The milliseconds between two Deltas, for all pairs that overlap with the window.
   std::vector<double> gaps_ms(const Window& window) const {
     std::vector<double> gaps;
     for (const auto* list : {&past_, &running_}) {
@@ -98,9 +99,9 @@ class Decodes {
 };
 
 struct Cancelled {
-  int64_t done_tokens = 0;           // of the prompt
+  int64_t done_tokens = 0;           // tokens of the prompt
   double final_ms = 0, slot_ms = 0;  // from the cancel
-  int64_t reused_tokens = 0;         // by a repetition
+  int64_t reused_tokens = 0;         // by a repetition of the request
 };
 
 class Prefills {
@@ -117,7 +118,7 @@ class Prefills {
     return {};
   }
 
-  // Seconds of each, from sending to the one token.
+  // The seconds of each prefill, from sending the request to its one token.
   Result<std::vector<double>> alone(int64_t repeats) {
     std::vector<double> seconds;
     for (int64_t i = 0; i < repeats; ++i) {
@@ -129,7 +130,7 @@ class Prefills {
     return seconds;
   }
 
-  // One, beside the decodes.
+  // Runs one prefill beside the decodes.
   Result<ExchangePtr> beside(Decodes& decodes, const std::string& text) {
     ASSIGN_OR_RETURN(const ExchangePtr exchange,
                      traffic_.send(connection_, raw_request(text, 1), UINT64_MAX));
@@ -138,7 +139,7 @@ class Prefills {
     return exchange;
   }
 
-  // One, cancelled up to `within_us` behind its middle.
+  // Runs one prefill and cancels it up to `within_us` after its middle.
   Result<Cancelled> cancel_midway(Decodes& decodes, int32_t running, uint64_t within_us) {
     ASSIGN_OR_RETURN(const std::string text, next_text());
     ASSIGN_OR_RETURN(const ExchangePtr exchange,
@@ -149,7 +150,8 @@ class Prefills {
     const int64_t cancel_us = now_us() + static_cast<int64_t>(random_.below(within_us));
     while (now_us() < cancel_us) RETURN_IF_ERROR(decodes.step(cancel_us));
     const int64_t begin = now_us();
-    // Nothing to cancel: it has just ended, and its Final says so.
+    // kNotFound: there was nothing to cancel, because the request has just ended; its Final says
+    // so.
     const Status cancelled = traffic_.cancel(*exchange);
     if (!cancelled.ok() && cancelled.error().code != ErrorCode::kNotFound) return cancelled.error();
     Cancelled result;
@@ -169,7 +171,7 @@ class Prefills {
   }
 
   Result<std::string> next_text() {
-    // Other numbers than those of the decodes.
+    // These numbers differ from those of the decodes.
     constexpr uint64_t kFirst = 1'000'000;
     return stage_.texts().words(kFirst + number_++, tokens_);
   }
@@ -186,7 +188,7 @@ class Prefills {
   int64_t prompt_tokens_ = 0;
 };
 
-// What the report is made of.
+// The results for the report.
 struct Outcome {
   std::vector<double> alone_s, beside_s;
   std::vector<double> calm_gaps_ms, disturbed_gaps_ms;
@@ -247,7 +249,7 @@ OrderedJson decode_row(const char* phase, int64_t decodes, const std::vector<Win
   row["seconds"] = seconds;
   row["tokens_per_s"] = static_cast<double>(tokens) / seconds;
   row["ms_per_token"] = ratio(1e3 * seconds * static_cast<double>(decodes),
-                              static_cast<double>(tokens));  // of one decode
+                              static_cast<double>(tokens));  // for one decode
   row["gaps"] = gaps_ms.size();
   row["tokens_per_gap"] = ratio(static_cast<double>(tokens), static_cast<double>(gaps_ms.size()));
   add_percentiles(row, "gap_ms", gaps_ms);

@@ -1,4 +1,4 @@
-// The handler only sets a flag; every wait of these commands is short and looks at it.
+// The handler only sets a flag. Every wait of these commands is short and looks at the flag.
 #include "bench/serve/interrupt.h"
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// SIGINT, SIGTERM and SIGHUP as an error that travels up, so that the daemon is stopped on the way.
+// Turns SIGINT, SIGTERM and SIGHUP into an error that passes up through the callers, so that the
+// daemon is stopped on the way.
 #pragma once
 
 #include <csignal>
@@ -7,7 +8,7 @@
 
 namespace cascade::serve {
 
-// Takes the three signals as long as it lives. At most one object at a time, on the main thread.
+// Catches the three signals while it lives. At most one object at a time, on the main thread.
 class Interrupts {
  public:
   Interrupts();

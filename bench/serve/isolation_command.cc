@@ -13,7 +13,7 @@ using client::Client;
 
 constexpr char kAlice[] = "alice", kBob[] = "bob";
 
-// Milliseconds to the one token that is asked for, as the client sees them.
+// The milliseconds until the one token that is asked for, as the client sees them.
 Result<double> ask(Client& client, const std::string& prompt) {
   wire::GenerateRequest request = raw_request(prompt, 1);
   request.stream = false;
@@ -23,8 +23,9 @@ Result<double> ask(Client& client, const std::string& prompt) {
   return static_cast<double>(now_us() - start_us) / 1e3;
 }
 
-// Of all pairs of a value of `first` and one of `second`: the share in which the first is smaller,
-// equal ones by half. 0.5: they tell nothing of each other (Mann and Whitney's U, normalised).
+// The share of all pairs (a value of `first`, a value of `second`) in which the first is smaller;
+// equal pairs count half. With 0.5 the values tell nothing of each other (Mann and Whitney's U,
+// normalised).
 double area_under_curve(const std::vector<double>& first, std::vector<double> second) {
   std::ranges::sort(second);
   double pairs = 0;
@@ -36,11 +37,12 @@ double area_under_curve(const std::vector<double>& first, std::vector<double> se
 }
 
 struct Probes {
-  std::vector<double> known_ms, unknown_ms;  // Bob's prompts, that Alice has sent or has not
-  std::vector<double> again_ms;              // the same by Bob once more
+  std::vector<double> known_ms, unknown_ms;  // Bob's prompts that Alice has sent before, or has not
+  std::vector<double> again_ms;              // the same prompts, sent by Bob once more
 };
 
-// Alice sends Bob's prompt before him or another as long, so that all else is the same.
+// Before Bob sends his prompt, Alice sends the same one or another of the same length, so that all
+// else is equal.
 Status probe(Client& alice, Client& bob, const Texts& texts, const IsolationOptions& options,
              Probes& probes) {
   std::vector<bool> known(static_cast<size_t>(options.probes));
@@ -64,8 +66,8 @@ Status probe(Client& alice, Client& bob, const Texts& texts, const IsolationOpti
 }  // namespace
 
 Status isolation(const IsolationOptions& options) {
-  constexpr double kFarthest = 0.05;  // that the area may be from 0.5
-  constexpr double kReuseTarget = 5;  // times as fast, of one's own prompts
+  constexpr double kFarthest = 0.05;  // the largest distance of the area from 0.5
+  constexpr double kReuseTarget = 5;  // how many times faster one's own repeated prompts should be
   ASSIGN_OR_RETURN(const auto stage, Stage::prepare(options.serve));
   RETURN_IF_ERROR(stage->check_context("--prompt-tokens", options.prompt_tokens + 1));
   ASSIGN_OR_RETURN(const auto service,

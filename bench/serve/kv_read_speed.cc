@@ -1,4 +1,4 @@
-// The files' bandwidth, the pages', and memory's, measured in turn.
+// Measures in turn the bandwidth of the files, of the pages, and of memory.
 #include "bench/serve/kv_read_speed.h"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ std::vector<std::string> files_of(const std::string& folder) {
   return files;
 }
 
-// The system's cache lets go of what is on the disk already.
+// Makes the system's cache drop the files' contents, once they are on the disk.
 Status forget(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     const OwnedFd fd(system_file_calls(), ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -72,7 +72,7 @@ class PageReader {
       if (!pages.empty()) reader.pages_ = std::move(pages);
     }
     if (reader.pages_.empty()) return not_found("state_dir", "has no pages");
-    // Chain after chain, as they were written and as the daemon reads them.
+    // Chain after chain, as the pages were written and as the daemon reads them.
     std::ranges::sort(reader.pages_, {}, [](const StoredPage& page) {
       return std::pair(page.place.file, page.place.offset);
     });
@@ -80,7 +80,7 @@ class PageReader {
     auto arena = PageArena::create(page_bytes, reader.pages_.size());
     if (!arena.ok()) return arena.error();
     reader.arena_.emplace(*std::move(arena));
-    // Pages that have their memory already, as most of the daemon's.
+    // Touches the pages so that they have their memory already, as most pages of the daemon do.
     for (size_t i = 0; i < reader.pages_.size(); ++i) {
       std::memset(reader.arena_->data(static_cast<PageIndex>(i)), 1, page_bytes);
     }

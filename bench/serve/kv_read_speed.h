@@ -1,4 +1,4 @@
-// How fast K and V come back from the files of a state directory that no daemon uses.
+// How fast K and V are read back from the files of a state directory that no daemon uses.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cascade::serve {
 
-// All pages of a model, read as the daemon reads them, verified; against the same files read from
-// the beginning to the end, and against memory copied to memory. Seconds for `bytes` each.
+// All pages of a model, read and verified as the daemon does it. For comparison, the same files
+// read from beginning to end, and memory copied to memory. Each in seconds for `bytes`.
 struct KvReadSpeed {
   double bytes = 0;  // of pages
   speed::Samples cold, warm;
@@ -20,8 +20,8 @@ struct KvReadSpeed {
   speed::Samples copy;
 };
 
-// `repeats` of each, in turn. Cold: the system was asked to forget the files before. One thread, as
-// the daemon's. Errors: as Store; kNotFound if there are no pages.
+// Measures each `repeats` times, in turn. Cold: the system was asked before to forget the files.
+// One thread, as in the daemon. Errors: those of Store; kNotFound if there are no pages.
 Result<KvReadSpeed> measure_kv_read(const std::string& state_dir, int64_t repeats);
 
 }  // namespace cascade::serve

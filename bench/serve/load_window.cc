@@ -1,4 +1,4 @@
-// Sums over what ended in the window.
+// Sums over the requests that ended in the window.
 #include "bench/serve/load_window.h"
 
 #include <algorithm>

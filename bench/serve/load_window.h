@@ -1,4 +1,4 @@
-// What a load got from the daemon within a window of time that opens when the load is as it stays.
+// What the daemon did for a load within a window of time. The window opens when the load is steady.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ struct Refusals {
 
 class LoadWindow {
  public:
-  // The window opens `warmup_us` after `now_us`, when also `ended_before` requests have been
-  // answered; after kWarmupUsMax in any case.
+  // The window opens `warmup_us` after `now_us`, once `ended_before` requests have been answered
+  // too; in any case after kWarmupUsMax.
   LoadWindow(int64_t now_us, int64_t warmup_us, int64_t ended_before)
       : start_us_(now_us), warmup_us_(warmup_us), ended_before_(ended_before) {}
   static constexpr int64_t kWarmupUsMax = 120'000'000;
 
-  // Opens the window if it is time. Whether it is open.
+  // Opens the window if it is time. Returns whether it is open.
   bool look(int64_t now_us);
   void close(int64_t now_us) { end_us_ = now_us; }
 
-  void sent(double late_ms);  // by so much after it was due
+  void sent(double late_ms);  // this long after it was due
   void unsent();
-  // What ends before the window opens counts for opening it only.
+  // Requests that end before the window opens count only for opening it.
   void ended(const Exchange& exchange);
 
   bool is_open() const { return begin_us_ > 0; }
@@ -40,9 +40,9 @@ class LoadWindow {
   int64_t unsent_count() const { return unsent_; }
   double offered_per_s() const { return static_cast<double>(offered_) / seconds(); }
   double done_per_s() const { return static_cast<double>(done()) / seconds(); }
-  // Tokens of the requests that were answered in the window.
+  // Counts the tokens of requests that were answered in the window.
   double tokens_per_s() const;
-  // The same of each of `parts` equal parts of the window.
+  // The same for each of `parts` equal parts of the window.
   std::vector<double> tokens_per_s_of_parts(size_t parts) const;
   double refused_per_s() const;
   const std::vector<double>& first_text_ms() const { return first_text_ms_; }

@@ -1,4 +1,4 @@
-// overload: what is still served, and how fast the rest is refused, when far more is asked for.
+// overload: what is still served, and how fast the rest is refused, if far more is asked for.
 #include <algorithm>
 #include <cmath>
 
@@ -10,26 +10,28 @@
 namespace cascade::serve {
 namespace {
 
-// Before each measurement, so that it begins with the queue as it will stay: a share of its time,
-// and until so many times as many requests as run together were answered.
+// The warm-up before each measurement, so that it begins with a steady queue. It takes this share
+// of the measurement's time, and lasts until this many times the number of requests that run at
+// once were answered.
 constexpr double kWarmupShare = 0.2;
 constexpr double kWarmupSecondsMax = 10;
 constexpr int64_t kWarmupRounds = 2;
-// A capacity is measured until so many rounds were answered, but not more than so many times as
-// long as was asked for: what has begun or not ended at its edges is to weigh little.
+// A capacity is measured until this many rounds were answered, but at most this many times as long
+// as was asked for: requests that are cut at the edges of the measurement should weigh little.
 constexpr int64_t kRoundsMin = 6;
 constexpr double kLongerMax = 10;
-// Answers have from half to one and a half times the tokens that were asked for: requests that
-// begin and end together would be a load of waves.
+// Answers have from half to one and a half times the wanted number of tokens: if requests began and
+// ended together, the load would come in waves.
 constexpr double kLengthSpread = 0.5;
-// Requests that nothing refuses wait here; beyond it they are not sent, and counted.
+// The largest number of requests that wait without being refused; further ones are not sent, only
+// counted.
 constexpr size_t kInFlightMax = 20'000;
-// A measurement's figures are those of the whole and the extremes of so many parts.
+// A measurement's figures are those of the whole and the extremes of this many parts.
 constexpr size_t kParts = 3;
 
 struct Measured {
   LoadWindow window;
-  double cpu_s = 0;  // of this process
+  double cpu_s = 0;  // CPU time of this process
 };
 
 // The daemon's memory, once a second.
@@ -64,7 +66,8 @@ class Loop {
     return {};
   }
 
-  // As many clients as the daemon runs together, each of which asks again when it has its answer.
+  // As a closed loop: there are `options.running` clients, as many as the requests that the daemon
+  // runs at once. Each sends its next request when it has its answer.
   Result<Measured> closed(double seconds) {
     LoadWindow window = new_window(seconds);
     for (int64_t asking = 0;;) {
@@ -87,7 +90,7 @@ class Loop {
     return finish(std::move(window));
   }
 
-  // Requests come when they come.
+  // Requests come at their own times, whatever the daemon does.
   Result<Measured> open(double per_s, double seconds) {
     LoadWindow window = new_window(seconds);
     Arrivals arrivals(stage_.texts().seed(), per_s);
@@ -166,7 +169,7 @@ class Loop {
   Service& service_;
   Random random_;  // of the answers' lengths
   std::vector<int> connections_;
-  // Made beforehand: the load is to take little of the daemon's cores.
+  // Made beforehand, because the load should take little of the daemon's cores.
   std::vector<std::string> prompts_;
   uint64_t sent_ = 0;
   MemoryTrace memory_;
@@ -220,7 +223,7 @@ void add_memory_trace(speed::Report& report, const MemoryTrace& trace) {
 
 struct Phases {
   Measured before, overload, after;
-  int64_t kv_bytes_begin = 0, kv_bytes_end = 0;  // in use, around the overload
+  int64_t kv_bytes_begin = 0, kv_bytes_end = 0;  // in use before and after the overload
 };
 
 speed::Report report_of(OrderedJson header, const OverloadOptions& options, const Phases& phases,
@@ -269,7 +272,7 @@ Result<Phases> measure(Loop& loop, const OverloadOptions& options, Service& serv
 
 Status overload(const OverloadOptions& options) {
   ASSIGN_OR_RETURN(const auto stage, Stage::prepare(options.serve));
-  // The number in front of a prompt takes a few tokens.
+  // The number in front of a prompt takes a few more tokens.
   RETURN_IF_ERROR(stage->check_context(
       "--prompt-tokens", options.prompt_tokens + kTemplateTokens + 3 * options.max_tokens / 2));
   ASSIGN_OR_RETURN(const auto service,

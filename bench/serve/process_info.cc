@@ -1,4 +1,4 @@
-// /proc and getrusage.
+// Reads /proc and calls getrusage.
 #include "bench/serve/process_info.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,5 @@
-// registry: many chunks; starts, pages of lists, searches and look-ups beside them.
+// registry: many chunks, and how long starts, pages of lists, searches and look-ups take beside
+// them.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -13,14 +14,15 @@ namespace {
 
 using client::Client;
 
-constexpr int64_t kListLimit = 1000;  // the most of a page
+constexpr int64_t kListLimit = 1000;  // the limit of one page
 constexpr int64_t kSearchLimit = 20;
 
 std::string unique_word(int64_t number) {
   return "item" + std::to_string(number);
 }
 
-// Registers the chunks [begin, end) on so many connections at once, that one commit serves several.
+// Registers the chunks [begin, end) on several connections at once, so that one commit serves
+// several chunks.
 Status put_chunks(const Stage& stage, const std::string& endpoint, const RegistryOptions& options,
                   int64_t begin, int64_t end) {
   std::atomic<int64_t> next = begin;
@@ -51,7 +53,7 @@ Status put_chunks(const Stage& stage, const std::string& endpoint, const Registr
   return failed;
 }
 
-// Milliseconds of each kind of question, one at a time.
+// The milliseconds of each kind of question, asked one at a time.
 struct Answers {
   std::vector<double> first_page, last_page, found_one, found_many, shown;
 };

@@ -12,12 +12,12 @@ namespace {
 constexpr int64_t kAnswerTokens = 8;
 constexpr int64_t kWriteSecondsMax = 120;
 
-// The same prompts before and after the daemon was killed.
+// The same prompts, before and after the daemon was killed.
 struct Restart {
   std::vector<double> cold_ms, restored_ms;  // to the first token
   std::vector<int64_t> prompt_tokens, loaded_tokens;
   bool identical = true;
-  double start_s = 0;  // until it serves
+  double start_s = 0;  // until the daemon serves
 };
 
 bool same(const wire::Final& a, const wire::Final& b) {
@@ -28,11 +28,11 @@ bool same(const wire::Final& a, const wire::Final& b) {
 wire::GenerateRequest long_request(std::string text) {
   wire::GenerateRequest request = raw_request(std::move(text), kAnswerTokens);
   request.logprobs = true;
-  request.retain_output = true;  // so that short prompts are written, too
+  request.retain_output = true;  // so that short prompts are written as well
   return request;
 }
 
-// Returns when every page that was computed is on the disk.
+// Returns when every computed page is on the disk.
 Status wait_until_written(Service& service, int64_t pages) {
   const int64_t until = now_us() + kWriteSecondsMax * kSecondUs;
   while (now_us() < until) {
@@ -75,7 +75,8 @@ Result<Restart> measure_restart(Stage& stage, const RestoreOptions& options, int
   return result;
 }
 
-// Tokens a second of decodes whose answers are retained, and written if there is a state directory.
+// The tokens per second of decodes whose answers are retained, and also written if the daemon's
+// disk has room for them.
 Result<double> decode_rate(const Stage& stage, const RestoreOptions& options, Service& service,
                            uint64_t& number) {
   Traffic& traffic = *service.traffic;
@@ -104,17 +105,17 @@ Result<double> decode_rate(const Stage& stage, const RestoreOptions& options, Se
 }
 
 struct WriteCost {
-  std::vector<double> without, with, ratios;  // tokens a second; with / without of each round
+  std::vector<double> without, with, ratios;  // tokens per second; with / without for each round
   int64_t pages_written = 0;
 };
 
-// Two daemons, of which one works at a time.
+// Uses two daemons; only one works at a time.
 Result<WriteCost> measure_writes(Stage& stage, const RestoreOptions& options) {
   WriteCost cost;
   if (options.rounds == 0) return cost;
   ASSIGN_OR_RETURN(const auto with, stage.start_service());
   ASSIGN_OR_RETURN(const auto without, stage.start_service({"--max-disk", "1"}));
-  uint64_t number = 1'000'000;  // other texts than those of the restart
+  uint64_t number = 1'000'000;  // texts that differ from those of the restart
   for (int64_t i = 0; i < options.rounds; ++i) {
     ASSIGN_OR_RETURN(const double plain, decode_rate(stage, options, *without, number));
     ASSIGN_OR_RETURN(const double written, decode_rate(stage, options, *with, number));

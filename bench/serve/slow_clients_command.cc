@@ -1,4 +1,4 @@
-// slow-clients: one client's requests alone and beside a crowd of slow connections.
+// slow-clients: one client's requests, alone and beside a crowd of slow connections.
 #include <algorithm>
 
 #include "bench/serve/http_client.h"
@@ -12,7 +12,7 @@ namespace {
 
 using client::Client;
 
-// Milliseconds that requests took, through each door.
+// The milliseconds that requests took, through each door.
 struct Seen {
   std::vector<double> zeromq, http;
 };
@@ -26,7 +26,7 @@ class Steady {
         body_(completion_body(prompt_, tokens)),
         tokens_(tokens) {}
 
-  // One request at a time, through one door after the other.
+  // Sends one request at a time, through one door after the other.
   Status ask(int64_t requests, Seen& seen) {
     for (int64_t i = 0; i < requests; ++i) {
       RETURN_IF_ERROR(check_interrupted());
@@ -50,7 +50,7 @@ class Steady {
 
 void add_door(speed::Report& report, const char* door, const std::vector<double>& alone,
               const std::vector<double>& beside) {
-  constexpr double kTarget = 1.2;  // of the 95th percentile
+  constexpr double kTarget = 1.2;  // for the 95th percentile
   const double rise = percentile(beside, 0.95) / percentile(alone, 0.95);
   OrderedJson row;
   row["door"] = door;
@@ -74,7 +74,7 @@ Status slow_clients(const SlowClientsOptions& options) {
   Seen alone, beside, unused;
   int64_t ended = 0;
   RETURN_IF_ERROR(steady.ask(options.warm_up, unused));
-  // In turns, so that both see the same machine.
+  // The two are measured in turn, so that both see the same machine.
   for (int64_t round = 0; round < options.rounds; ++round) {
     RETURN_IF_ERROR(steady.ask(options.requests, alone));
     ASSIGN_OR_RETURN(const auto crowd,

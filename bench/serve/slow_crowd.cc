@@ -1,4 +1,4 @@
-// Sockets that never block, looked at in turn.
+// Sockets that never block; one thread looks at them in turn.
 #include "bench/serve/slow_crowd.h"
 
 #include <pthread.h>
@@ -18,16 +18,17 @@
 namespace cascade::serve {
 namespace {
 
-// Files of this process beside the connections.
+// The number of files that this process has besides the connections.
 constexpr rlim_t kOtherFiles = 256;
-// How often the thread looks whose turn it is.
+// How often the thread looks which connection is due.
 constexpr auto kStep = std::chrono::milliseconds(5);
-// Of a body that would take more than a day, at a byte a second.
+// The head of a request whose body would take more than a day, at one byte per second.
 constexpr const char* kBodyHead =
     "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     "Content-Length: 100000\r\n\r\n";
 constexpr const char* kSlowHead = "GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
-// Some 200 KB of answers: more than two sockets hold of which the reader has little room.
+// The requests of a slow reader. Their answers have about 200 KB, more than the two sockets hold if
+// the reader's has little room.
 constexpr int kRequestsOfReader = 16;
 constexpr int kReceiveBytes = 4096;
 
@@ -49,7 +50,8 @@ Status allow_files(int64_t connections) {
   return {};
 }
 
-// False if the connection has ended; what the socket has no room for is sent later.
+// Sends as much as the socket has room for; the rest is sent later. Returns false if the connection
+// has ended.
 bool send_some(int socket, std::string_view text, size_t& sent) {
   const ssize_t count = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
@@ -57,7 +59,7 @@ bool send_some(int socket, std::string_view text, size_t& sent) {
   return true;
 }
 
-// Reads a byte if one is there; false if the connection has ended.
+// Reads a byte if there is one. Returns false if the connection has ended.
 bool read_byte(int socket) {
   char byte;
   const ssize_t count = ::recv(socket, &byte, 1, MSG_DONTWAIT);
@@ -76,7 +78,7 @@ Result<std::unique_ptr<SlowCrowd>> SlowCrowd::gather(int port, int64_t connectio
     member.slowness = static_cast<Slowness>(i % kSlownesses);
     RETURN_IF_ERROR(crowd->open(member));
     (void)crowd->act(member);
-    // Spread over the time between two turns.
+    // The first turns are spread over the time between two turns.
     member.due_us = now_us() + crowd->pace_us_ * static_cast<int64_t>(i) / connections;
   }
   crowd->thread_ = std::thread([running = crowd.get()] { running->run(); });
@@ -110,7 +112,7 @@ bool SlowCrowd::act(Member& member) const {
     case Slowness::kSilent: return read_byte(member.socket);
     case Slowness::kHead: {
       const std::string_view head = kSlowHead;
-      // Its last header goes on and on.
+      // The last header never ends.
       const std::string_view next = member.sent < head.size() ? head.substr(member.sent, 1) : "x";
       return read_byte(member.socket) && send_some(member.socket, next, member.sent);
     }
@@ -136,7 +138,7 @@ void SlowCrowd::run() {
       if (member.due_us > now_us()) continue;
       member.due_us += pace_us_;
       if (member.socket >= 0 && act(member)) continue;
-      // Ended by the daemon, as it should be: the next one takes its place.
+      // The daemon ended the connection, as it should: a new one takes its place.
       if (member.socket >= 0) {
         ::close(member.socket);
         ++ended_;

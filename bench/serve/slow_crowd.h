@@ -12,19 +12,20 @@
 namespace cascade::serve {
 
 enum class Slowness {
-  kSilent,  // says nothing
-  kHead,    // a byte of a request's head now and then
-  kBody,    // a byte of its body
-  kReader,  // many requests at once, and a byte of the answers now and then
+  kSilent,  // sends nothing
+  kHead,    // sends a byte of a request's head now and then
+  kBody,    // sends a byte of its body now and then
+  kReader,  // sends many requests at once, and reads a byte of the answers now and then
 };
 inline constexpr int kSlownesses = 4;
 
-// As long as it lives a thread of its own keeps the connections: one that the daemon ends is made
-// again. Start and end on one thread.
+// While it lives, a thread of its own keeps the connections open: one that the daemon ends is made
+// again. Create and destroy it on one thread.
 class SlowCrowd {
  public:
-  // Returns when every connection has done something. Each then does something every `pace_ms`.
-  // Errors: kUnavailable if the port of 127.0.0.1 takes fewer than `connections`; as io_error.
+  // Returns when every connection has done something. From then on, each does something every
+  // `pace_ms`. Errors: kUnavailable if the port of 127.0.0.1 accepts fewer than `connections`;
+  // those of io_error.
   static Result<std::unique_ptr<SlowCrowd>> gather(int port, int64_t connections, int64_t pace_ms);
   ~SlowCrowd();
   SlowCrowd(const SlowCrowd&) = delete;
@@ -37,13 +38,13 @@ class SlowCrowd {
   struct Member {
     Slowness slowness;
     int socket = -1;
-    size_t sent = 0;  // bytes of what it says
+    size_t sent = 0;  // bytes sent on this connection
     int64_t due_us = 0;
   };
 
   SlowCrowd(int port, int64_t pace_ms) : port_(port), pace_us_(pace_ms * 1000) {}
   Status open(Member& member) const;
-  // False if the connection has ended.
+  // Returns false if the connection has ended.
   bool act(Member& member) const;
   void run();
 

@@ -1,4 +1,4 @@
-// Looks at everything that can be looked at before a daemon starts.
+// Checks everything that can be checked before a daemon starts.
 #include "bench/serve/stage.h"
 
 #include <unistd.h>
@@ -46,7 +46,7 @@ Result<std::unique_ptr<Stage>> Stage::prepare(const ServeOptions& options) {
   return stage;
 }
 
-// A state directory for one daemon. The packed weights in it are those of all of them.
+// Makes a state directory for one daemon. Its packed weights are shared by all daemons.
 Status Stage::make_state_dir(const std::filesystem::path& folder) const {
   const std::filesystem::path state = folder / "state", weights = folder_->path() / "weights";
   std::error_code error;

@@ -1,5 +1,5 @@
-// What all commands need first: options that were checked, the model's tokenizer and context,
-// folders, and daemons.
+// What all commands need first: checked options, the model's tokenizer and context, folders, and
+// daemons.
 #pragma once
 
 #include <filesystem>
@@ -19,21 +19,21 @@
 
 namespace cascade::serve {
 
-// Tokens that a chat template adds to a message, generously.
+// The tokens that a chat template adds to a message, generously estimated.
 inline constexpr int64_t kTemplateTokens = 16;
 // Times are in microseconds.
 inline constexpr int64_t kSecondUs = 1'000'000;
-// How long a command waits for messages before it looks at what else is due.
+// How long a command waits for messages before it looks for other things that are due.
 inline constexpr int64_t kLookUs = 20'000;
-// What commands ask that time one long prompt: its tokens, room for its answer and for what the
-// tokenizer may add, and the prompts of the streams beside it.
+// For commands that time one long prompt: its tokens; room for its answer and for tokens that the
+// tokenizer may add; and the prompts of the streams beside it.
 inline constexpr int64_t kPromptTokensDefault = 16'000;
 inline constexpr int64_t kRoomTokens = 64;
 inline constexpr int64_t kDecodePromptTokens = 64;
 
-// A daemon and what is sent to it. The connection `control` asks for its status.
+// A daemon and the traffic that is sent to it. The connection `control` asks for its status.
 struct Service {
-  std::filesystem::path folder;  // of its run directory and its state directory
+  std::filesystem::path folder;  // holds its run directory and its state directory
   std::unique_ptr<DaemonProcess> daemon;
   std::unique_ptr<Traffic> traffic;  // ends before the daemon
   int control = 0;
@@ -45,16 +45,16 @@ struct Service {
 
 class Stage {
  public:
-  // Starts no process. Errors: kInvalidArgument with the option as field; as load_model_text.
+  // Starts no process. Errors: kInvalidArgument with the option as field; those of load_model_text.
   static Result<std::unique_ptr<Stage>> prepare(const ServeOptions& options);
 
-  // A daemon with directories of its own; only packed weights are shared. Errors: as
-  // DaemonProcess::start.
+  // Starts a daemon with directories of its own; only the packed weights are shared. Errors: those
+  // of DaemonProcess::start.
   Result<std::unique_ptr<Service>> start_service(
       const std::vector<std::string>& further_arguments = {});
-  // The same, with HTTP at a free port, service->http_port. Further errors: as free_port.
+  // The same, with HTTP at a free port, service->http_port. Further errors: those of free_port.
   Result<std::unique_ptr<Service>> start_service_with_http();
-  // One in the directories of `ended`, whose daemon does not run any more.
+  // Starts a daemon in the directories of `ended`, whose own daemon has ended.
   Result<std::unique_ptr<Service>> start_again(const Service& ended);
 
   // Error, field `option`, if a sequence of `tokens` does not fit the model's context.
@@ -63,9 +63,9 @@ class Stage {
   const Texts& texts() const { return texts_; }
   int64_t context_tokens() const { return context_tokens_; }
 
-  // Command, CPU, and what the daemon says of itself.
+  // The command, the CPU, and what the daemon says of itself.
   OrderedJson header(const std::string& command, const wire::StatusReply& status) const;
-  // Prints to standard output. Errors: as io_error.
+  // Prints to standard output. Errors: those of io_error.
   Status print(const speed::Report& report) const;
 
  private:
@@ -83,7 +83,7 @@ class Stage {
   int daemons_ = 0;  // started so far
 };
 
-// A request that is answered with exactly `max_tokens` tokens, always the same, streamed.
+// A streamed request whose answer has exactly `max_tokens` tokens and is always the same.
 wire::GenerateRequest raw_request(std::string prompt, int64_t max_tokens);
 
 }  // namespace cascade::serve

@@ -1,4 +1,4 @@
-// All on copies: there are at most some ten thousand samples.
+// All functions work on copies: there are at most some ten thousand samples.
 #include "bench/serve/statistics.h"
 
 #include <algorithm>

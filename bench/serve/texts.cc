@@ -36,7 +36,7 @@ Result<int64_t> Texts::count(const std::string& text) const {
   return static_cast<int64_t>(ids.size());
 }
 
-// The first of `pieces` that together have at most `tokens` tokens, but one at least.
+// Joins as many of the first `pieces` as have at most `tokens` tokens together, but at least one.
 Result<std::string> Texts::fit(const std::vector<std::string>& pieces, const char* separator,
                                int64_t tokens) const {
   size_t low = 1, high = pieces.size();
@@ -54,7 +54,7 @@ Result<std::string> Texts::fit(const std::vector<std::string>& pieces, const cha
 
 Result<std::string> Texts::words(uint64_t number, int64_t tokens) const {
   Random random(counter_random(seed_, number));
-  // Every word takes a token at least; the first names the text.
+  // Every word takes at least one token; the first word names the text.
   std::vector<std::string> words = {std::to_string(number) + "."};
   while (static_cast<int64_t>(words.size()) < tokens) words.push_back(one_of(kWords, random));
   return fit(words, " ", tokens);
@@ -63,7 +63,7 @@ Result<std::string> Texts::words(uint64_t number, int64_t tokens) const {
 Result<std::string> Texts::notes(uint64_t number, int64_t tokens) const {
   Random random(counter_random(seed_, number));
   std::vector<std::string> lines = {"Notes:"};
-  // A line takes four tokens at least.
+  // A line takes at least four tokens.
   while (static_cast<int64_t>(lines.size()) < tokens / 4 + 1) {
     const std::string code = std::to_string(1000 + random.below(9000));
     lines.push_back("The code of the " + one_of(kColors, random) + " " + one_of(kWords, random) +

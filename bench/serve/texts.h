@@ -11,19 +11,19 @@ namespace cascade::serve {
 
 class Texts {
  public:
-  // `tokenizer` outlives this object.
+  // `tokenizer` must outlive this object.
   Texts(const Tokenizer& tokenizer, uint64_t seed) : tokenizer_(tokenizer), seed_(seed) {}
 
-  // Text `number` of at most `tokens` tokens, and few less. Texts of different numbers differ from
-  // their first word on, so that they share no pages.
+  // Text `number`, with at most `tokens` tokens and only a few less. Texts with different numbers
+  // differ from their first word on, so that they share no pages.
   Result<std::string> words(uint64_t number, int64_t tokens) const;
-  // What a conversation is made of, of the kinds that the demo model knows: a system prompt (empty
-  // for 0 tokens) and question `number`, 1 the first, with notes that bring them to some `tokens`
+  // The parts of a conversation, of the kinds that the demo model knows: a system prompt (empty for
+  // 0 tokens), and question `number`, where 1 is the first. Notes bring each to about `tokens`
   // tokens.
   Result<std::string> system_prompt(int64_t tokens) const;
   Result<std::string> question(uint64_t number, int64_t tokens) const;
   uint64_t seed() const { return seed_; }
-  // How many tokens `text` has on its own.
+  // The number of tokens that `text` has on its own.
   Result<int64_t> count(const std::string& text) const;
 
  private:

@@ -1,4 +1,4 @@
-// What is to be done at what time: refused requests that are worth another try later.
+// Things to do at certain times: refused requests that are worth another try later.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class Timers {
  public:
   void add(int64_t due_us, uint64_t tag) { due_.emplace(due_us, tag); }
 
-  // The tags that are due, in the order of their times; they are taken out.
+  // Takes out and returns the tags that are due, in the order of their times.
   std::vector<uint64_t> take_due(int64_t now_us) {
     std::vector<uint64_t> tags;
     while (!due_.empty() && due_.begin()->first <= now_us) {

@@ -1,4 +1,4 @@
-// DEALER sockets of one context, one poll.
+// DEALER sockets of one context, watched by one poll.
 #include "bench/serve/traffic.h"
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 namespace cascade::serve {
 namespace {
 
-// Sockets that are closed count until what they sent has gone.
+// The largest number of sockets. Closed sockets count until everything that they sent has left.
 constexpr int kSocketsMax = 16'384;
-// Long enough for what was sent to go; a socket with nothing left to send closes at once.
+// Long enough for the sent messages to leave; a socket with nothing left to send closes at once.
 constexpr int kLingerMs = 1000;
 constexpr int kSendMs = 5000;
-constexpr int64_t kSilenceUs = 60'000'000;  // streams say something every second
+constexpr int64_t kSilenceUs = 60'000'000;  // streams send something every second
 constexpr int64_t kStepUs = 100'000;        // how soon a signal or the daemon's end is noticed
-// Messages handled before what is due next gets its turn.
+// The largest number of messages handled before other due work gets its turn.
 constexpr int kMessagesAtOnce = 256;
 
 Error unavailable(std::string message) {
@@ -33,7 +33,7 @@ Error unavailable(std::string message) {
 struct Traffic::Sockets {
   zmq::context_t context{1};
   std::vector<std::unique_ptr<zmq::socket_t>> all;  // null: vanished
-  std::vector<zmq::pollitem_t> items;               // of those that are there
+  std::vector<zmq::pollitem_t> items;               // for the sockets that still exist
   std::vector<int> connections;                     // [items]
   std::map<wire::RequestId, ExchangePtr> exchanges;
 
@@ -193,7 +193,7 @@ Status Traffic::cancel(const Exchange& exchange) {
   return unavailable("the daemon answered a CancelRequest with something else");
 }
 
-// One poll of at most a step; whether anything came.
+// Polls once, for at most a step. Returns whether anything came.
 Result<bool> Traffic::wait(int64_t until_us) {
   const int64_t left_us = std::clamp<int64_t>(until_us - now_us(), 0, kStepUs);
   try {
@@ -248,7 +248,8 @@ Status Traffic::handle(wire::Envelope&& envelope) {
     return {};
   }
   const auto found = sockets_->exchanges.find(envelope.request);
-  if (found == sockets_->exchanges.end()) return {};  // of a generation that was given up
+  // it belongs to a generation that was given up
+  if (found == sockets_->exchanges.end()) return {};
   const ExchangePtr exchange = found->second;
   wire::Message& message = envelope.message;
   if (std::holds_alternative<wire::Accepted>(message)) {

@@ -1,8 +1,8 @@
 // Many generations at once over several connections, on one thread.
 //
-// client::Connection waits on one socket, with a ZeroMQ context (two threads) of its own each. Here
-// one poll watches all sockets of one context, so that the load itself takes little of the cores
-// that it shares with the daemon, and a connection can be closed without a word.
+// A client::Connection waits on one socket, and has a ZeroMQ context (two threads) of its own. Here
+// one poll watches all sockets of one context: so the load itself takes little of the cores that it
+// shares with the daemon, and a connection can be closed without a word.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace cascade::serve {
 
-// One generation as its client sees it. Times are of now_us(); 0: it has not happened.
+// One generation as its client sees it. Times are those of now_us(); 0: it has not happened.
 struct Exchange {
   uint64_t tag = 0;  // the sender's own
   int connection = 0;
@@ -29,12 +29,12 @@ struct Exchange {
   int64_t ended_us = 0;
   std::vector<int64_t> delta_us;  // when each Delta came
   int64_t prompt_tokens_done = 0;
-  // Exactly one of them, when it has ended.
+  // Exactly one of these is set when the generation has ended.
   std::optional<wire::Final> final;
   std::optional<wire::ErrorReply> error;
 
   bool ended() const { return ended_us > 0; }
-  // From sending to the first Delta; to the end where there was none. Milliseconds.
+  // Milliseconds from sending to the first Delta, or to the end if there was no Delta.
   double first_text_ms() const;
   double total_ms() const { return static_cast<double>(ended_us - sent_us) / 1e3; }
 };
@@ -43,32 +43,34 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 // Microseconds on a clock that never goes back.
 int64_t now_us();
 
-// One thread. Errors of all calls: kUnavailable if the daemon ended, nothing came from it for a
-// minute though something was asked, or ZeroMQ failed; kCancelled after a signal.
+// Used by one thread. Errors of all calls: kUnavailable if the daemon ended, if nothing came from
+// it for a minute although something was asked, or if ZeroMQ failed; kCancelled after a signal.
 class Traffic {
  public:
-  // `daemon` outlives this object.
+  // `daemon` must outlive this object.
   explicit Traffic(DaemonProcess& daemon);
   ~Traffic();
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
-  // The number of a new connection. Further error: as client::probe_endpoint, if the daemon runs.
+  // Returns the number of a new connection. Further error: that of client::probe_endpoint, if the
+  // daemon runs.
   Result<int> connect(const std::string& endpoint);
-  // Closes the connection as the end of its process would: what was sent arrives, nothing is said.
-  // Its generations are forgotten.
+  // Closes the connection as the end of its process would: what was sent arrives, and nothing else
+  // is said. Its generations are forgotten.
   void vanish(int connection);
 
   Result<ExchangePtr> send(int connection, wire::GenerateRequest request, uint64_t tag = 0);
-  // Handles what arrives. Returns after the first messages, at `until_us` at the latest, with the
-  // generations that have ended.
+  // Handles the messages that arrive. Returns after the first ones, at `until_us` at the latest,
+  // with the generations that have ended.
   Result<std::vector<ExchangePtr>> pump(int64_t until_us);
-  // Sends, and pumps until it has ended. Error: also what the daemon answered instead of a Final.
+  // Sends a request, and pumps until it has ended. Further error: the daemon's, if it answered with
+  // one instead of a Final.
   Result<ExchangePtr> run(int connection, wire::GenerateRequest request);
-  // The daemon's answer; generations that end meanwhile come from the next pump().
+  // The daemon's answer. Generations that end meanwhile are returned by the next pump().
   Result<wire::StatusReply> status(int connection);
   Result<wire::StatsReply> stats(int connection);
-  // Returns when the Ack came, or the error that there was nothing to cancel.
+  // Returns when the Ack came, or the error that says that there was nothing to cancel.
   Status cancel(const Exchange& exchange);
 
   size_t in_flight() const;
@@ -87,7 +89,7 @@ class Traffic {
   std::unique_ptr<Sockets> sockets_;
   uint64_t ids_ = 0;
   std::vector<ExchangePtr> ended_;  // not handed out yet
-  // The call() that waits for its answer.
+  // The call() that is waiting for its answer.
   wire::RequestId called_{};
   bool calling_ = false;
   std::optional<wire::Message> answer_;

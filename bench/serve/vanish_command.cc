@@ -1,4 +1,4 @@
-// vanish: clients whose sockets close while they wait or read, beside some that stay.
+// vanish: clients close their sockets while they wait or read, beside some that stay.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -10,8 +10,8 @@
 namespace cascade::serve {
 namespace {
 
-// When a client closes its socket: at once, when it was accepted (with and without a stream), after
-// one Delta or two.
+// When a client closes its socket: at once; when its request was accepted (without and with a
+// stream); after one Delta; after two.
 enum class Leaves { kAtOnce, kAccepted, kAcceptedStream, kOneDelta, kTwoDeltas };
 constexpr std::array kLeaves = {"at_once", "accepted", "accepted_stream", "one_delta",
                                 "two_deltas"};
@@ -49,7 +49,7 @@ class Crowd {
   Crowd(const Stage& stage, const VanishOptions& options, Service& service)
       : stage_(stage), options_(options), service_(service), traffic_(*service.traffic) {}
 
-  // What each steady client gets when nobody else is there.
+  // Computes what each steady client gets when nobody else is there.
   Status compute_alone() {
     for (int64_t i = 0; i < options_.steady; ++i) {
       SteadyClient steady;
@@ -76,7 +76,7 @@ class Crowd {
       leave();
       rss_mb_max_ = std::max(rss_mb_max_, rss_mb());
     }
-    // The steady ones end what they have begun.
+    // The steady clients finish their last requests.
     while (traffic_.in_flight() > 0) {
       ASSIGN_OR_RETURN(const auto ended, traffic_.pump(now_us() + kLookUs));
       RETURN_IF_ERROR(take(ended, /*again=*/false));
@@ -84,7 +84,7 @@ class Crowd {
     return {};
   }
 
-  // Seconds until no request runs or waits; nothing if that takes too long.
+  // The seconds until no request runs or waits; nothing if that takes too long.
   Result<std::optional<double>> settle() {
     const int64_t begin = now_us();
     for (;;) {
@@ -115,7 +115,7 @@ class Crowd {
     return {};
   }
 
-  // `ended` are those of the steady clients and of clients that are about to leave.
+  // `ended` has the requests of steady clients, and those of clients that are about to leave.
   Status take(const std::vector<ExchangePtr>& ended, bool again) {
     for (const ExchangePtr& exchange : ended) {
       if (exchange->tag >= steady_.size()) continue;
@@ -137,7 +137,8 @@ class Crowd {
     return {};
   }
 
-  // The steady client `tag`, or the one that leaves with this tag.
+  // Sends the request of the steady client `tag` again, or that of the leaving client with this
+  // tag.
   Status try_again(uint64_t tag) {
     if (tag < steady_.size()) return go_on(tag);
     for (Leaver& leaver : here_) {
@@ -200,7 +201,7 @@ struct Memory {
   double before = 0, most = 0, after = 0;
 };
 
-// What went wrong, if anything did, after the report.
+// Returns what went wrong, if anything did, after printing the report.
 Status print(const Stage& stage, const wire::StatusReply& status, const Crowd& crowd,
              const Memory& memory, const std::optional<double>& settled_s) {
   OrderedJson header = stage.header("vanish", status);

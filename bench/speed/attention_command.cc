@@ -19,7 +19,7 @@ KvLayout layer_layout(const KernelOptions& options, KvType type) {
   return kv_layout(config, type);
 }
 
-// Layers that do not fit the caches together, all alike: pages with random K and V.
+// Layers that together do not fit the caches. All have equal pages with random K and V.
 class LayerCache {
  public:
   LayerCache(const Setup& setup, const KernelOptions& options, KvType type, int64_t keys)
@@ -53,13 +53,13 @@ class LayerCache {
 
  private:
   KvLayout layout_;
-  int64_t count_;  // of a layer's pages
+  int64_t count_;  // pages of one layer
   size_t layers_;
   AlignedBytes memory_;
   std::vector<uint8_t*> pages_;
 };
 
-// The last `tokens` tokens of `keys`, all heads of one layer.
+// Computes attention of the last `tokens` tokens of `keys`, for all heads of one layer.
 void attend(const Setup& setup, const KernelOptions& options, const LayerCache& cache, size_t layer,
             int64_t tokens, int64_t keys, const std::vector<float>& queries,
             std::vector<float>& outputs, const AlignedBytes& scratch) {
@@ -100,7 +100,7 @@ void attend(const Setup& setup, const KernelOptions& options, const LayerCache& 
   });
 }
 
-// The types; what the options ask for together can be done.
+// The KV types of the options. Error if the options contradict each other.
 Result<std::vector<KvType>> check(const KernelOptions& options) {
   std::vector<KvType> types;
   for (const std::string& name : options.types) {

@@ -1,4 +1,4 @@
-// Names to kernels, threads and types.
+// Turns names into kernels, threads and types.
 #include "bench/speed/bench_setup.h"
 
 #include <algorithm>

@@ -15,16 +15,16 @@ struct Setup {
   const Kernels* kernels;
   std::unique_ptr<ThreadPool> pool;
 };
-// Errors: kInvalidArgument, field "--isa"; kResourceExhausted, field "--threads", where there is no
-// memory to measure so many threads' bandwidth; as kernels_for.
+// Errors: kInvalidArgument, field "--isa"; kResourceExhausted, field "--threads", if there is not
+// enough memory to measure the bandwidth of all threads; those of kernels_for.
 Result<Setup> set_up(const CommonOptions& options);
 
-// Command, CPU, instruction set, threads.
+// The command, the CPU, the instruction set and the number of threads.
 OrderedJson header(const std::string& command, const Setup& setup);
-// Adds the peak, measured now.
+// Measures the peak now and adds it.
 void add_peak(OrderedJson& header, const Setup& setup);
 
-// Prints to standard output. Errors: as io_error, if it cannot be written.
+// Prints to standard output. Errors: those of io_error, if it cannot be written.
 Status print(const Report& report, const CommonOptions& options);
 
 // Errors: kInvalidArgument, field `option`.

@@ -1,5 +1,5 @@
-// The least time that a forward pass can take on a machine: its bytes over the read bandwidth, its
-// operations over the peak.
+// The least time that a forward pass can take on a machine: its bytes over the read bandwidth, and
+// its operations over the peak.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,24 @@ struct Work {
   Work& operator+=(const Work& other);
 };
 
-// Seconds: reading and computing may overlap, the two kinds of operations cannot.
+// In seconds. Reading and computing may overlap; the two kinds of operations cannot.
 double bound_s(const Work& work, const Peak& peak);
 
-// The decoder's matrices over `rows` tokens, and the LM head over `head_rows` of them. Weights are
-// read once.
+// The work of the decoder's matrices for `rows` tokens, and of the LM head for `head_rows` of them.
+// Weights are read once.
 Work matrix_work(const Weights& weights, double rows, double head_rows);
 
-// Attention of tokens [begin, end) of one sequence, each over all tokens before it and itself.
-// Bytes: none; what is read from memory depends on who shares it.
+// The work of attention for tokens [begin, end) of one sequence; each attends to itself and all
+// tokens before it. It has no bytes: how much is read from memory depends on which sequences share
+// it.
 Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64_t end);
 
-// Bytes of the K and V of `tokens` tokens.
+// The bytes of K and V of `tokens` tokens.
 double kv_bytes(const KvLayout& layout, int64_t tokens);
 
-// Bytes of K and V that the next token of each of `batch` sequences reads, all with `depth` tokens
-// behind them, of which the first `shared` are the same memory: of a layer with a window, only what
-// the window shows.
+// The bytes of K and V that the next tokens of `batch` sequences read. Each sequence has `depth`
+// tokens already, and the first `shared` of them are in the same memory. A layer with a window
+// reads only what the window shows.
 double kv_read_bytes(const ModelConfig& config, const KvLayout& layout, int64_t batch,
                      int64_t depth, int64_t shared);
 

@@ -9,7 +9,7 @@
 
 namespace cascade::speed {
 
-// Lists are as they stand on the command line, split at commas.
+// Lists are split at commas, but otherwise as on the command line.
 struct CommonOptions {
   std::string isa;  // empty: the best
   int threads = 0;  // 0: all cores
@@ -19,8 +19,9 @@ struct CommonOptions {
 
 struct KernelOptions {
   CommonOptions common;
-  std::vector<std::string> types;  // of weights (gemm: also q8_0, q4_0) or KV (attention)
-  std::vector<int64_t> rows;       // of a product; query tokens of attention
+  std::vector<std::string> types;  // of weights (gemm, which also takes q8_0 and q4_0) or of KV
+                                   // (attention)
+  std::vector<int64_t> rows;       // rows of a product (gemm) or query tokens (attention)
   std::vector<int64_t> depths;     // attention: keys
   int query_heads = 16;
   int kv_heads = 8;
@@ -33,31 +34,31 @@ struct ModelBenchOptions {
   std::string model_dir;
   std::string weights = "int8";
   std::string kv = "int8";
-  std::string state_dir;         // empty: weights are packed anew
+  std::string state_dir;         // empty: weights are packed again
   std::vector<int64_t> tokens;   // prefill: lengths; empty: the usual ones
   std::vector<int64_t> batches;  // decode
-  int64_t depth = 0;             // prefill: tokens that are there already
-  std::vector<int64_t> depths;   // decode: the same; empty: the usual ones
-  int64_t shared_prefix = 0;     // decode: also with so many tokens in common; 0: not
+  int64_t depth = 0;             // prefill: the number of tokens before
+  std::vector<int64_t> depths;   // decode: the same, several; empty: the usual ones
+  int64_t shared_prefix = 0;     // decode: also with this many common tokens; 0: not
 };
 
 struct GrammarBenchOptions {
   CommonOptions common;
-  std::string model_dir;     // whose tokens; empty: made-up ones
-  int64_t tokens = 152'000;  // of these: as many as Qwen3 has
+  std::string model_dir;     // the model whose tokens are used; empty: made-up tokens
+  int64_t tokens = 152'000;  // the number of made-up tokens: as many as Qwen3 has
 };
 
-// Read bandwidth, f32 and int8 peak on 1..N threads.
+// Read bandwidth, and the f32 and int8 peaks, on 1..N threads.
 Status peak(const CommonOptions& options);
-// One matrix product of each type and shape of a Qwen3-0.6B layer. Errors: kInvalidArgument.
+// One matrix product for each type and each shape of a Qwen3-0.6B layer. Errors: kInvalidArgument.
 Status gemm(const KernelOptions& options);
 // One layer's attention. Errors: kInvalidArgument; kResourceExhausted, field = option.
 Status attention(const KernelOptions& options);
-// Errors of both: as load_model; kInvalidArgument, field = option; kResourceExhausted, field =
-// option, where the pages do not fit the machine's memory.
+// Errors of both: those of load_model; kInvalidArgument, field = option; kResourceExhausted, field
+// = option, if the pages do not fit the machine's memory.
 Status prefill(const ModelBenchOptions& options);
 Status decode(const ModelBenchOptions& options);
-// The tokens that a JSON schema allows, at several places of a document. Errors: as
+// The tokens that a JSON schema allows at several places of a document. Errors: those of
 // load_model_text; kUnsupported, field = option.
 Status grammar(const GrammarBenchOptions& options);
 

@@ -22,7 +22,7 @@ constexpr Shape kShapes[] = {{"qkv", 4096, 1024},
                              {"down", 1024, 3072},
                              {"head", 151936, 1024}};
 
-// How the weights are held.
+// How the weights are stored.
 struct Format {
   std::string name;
   WeightType type;
@@ -33,7 +33,7 @@ struct Format {
   }
 };
 
-// Errors: as weight_type_of.
+// Errors: those of weight_type_of.
 Result<Format> format_of(const std::string& name) {
   if (name == "q8_0") return Format{name, WeightType::kInt8, true};
   if (name == "q4_0") return Format{name, WeightType::kInt4, true};
@@ -41,10 +41,10 @@ Result<Format> format_of(const std::string& name) {
   return Format{name, type, false};
 }
 
-// One matrix several times, so that those in use do not fit the caches.
+// Several copies of one matrix, so that those in use do not fit the caches.
 class Copies {
  public:
-  // Errors: as PackedMemory::allocate.
+  // Errors: those of PackedMemory::allocate.
   static Result<Copies> make(const Setup& setup, const Format& format, const Shape& shape) {
     Copies copies;
     copies.w_ = format.describe(*setup.kernels, shape);
@@ -75,7 +75,8 @@ class Copies {
   std::vector<PackedMemory> memory_;
 };
 
-// One product, as the decoder runs it: rows quantised before, panels shared out.
+// One product, run as the decoder does it: rows are quantised before, panels are divided between
+// threads.
 class Product {
  public:
   Product(const Setup& setup, const PackedMatrix& w, int rows)
@@ -129,12 +130,12 @@ class GemmReport {
   Status add(const Format& format, const Shape& shape) {
     ASSIGN_OR_RETURN(Copies copies, Copies::make(setup_, format, shape));
     for (const int64_t rows : options_.rows) {
-      // Nobody asks for the logits of a whole slice.
+      // The LM head is skipped: nobody asks for the logits of a whole slice.
       if (shape.n > 100'000 && rows > 64) continue;
       add_ours(copies, format, shape, static_cast<int>(rows));
     }
-    if (!options_.libraries || format.block_scales) return {};  // theirs have no such scales
-    copies = {};                                                // room for theirs
+    if (!options_.libraries || format.block_scales) return {};  // the libraries have no such scales
+    copies = {};                                                // makes room for theirs
     for (const int64_t rows : options_.rows) {
       if (shape.n > 100'000 && rows > 64) continue;
       add_theirs(format.type, shape, static_cast<int>(rows));
@@ -169,7 +170,7 @@ class GemmReport {
     const PairedSamples samples = measure_kernel(probe_, options_.common.repeats, [&] {
       for (size_t i = 0; i < count; ++i) product.run(copies[i]);
     });
-    // A library's layout makes f32 of bf16.
+    // The layout of a library turns bf16 into f32.
     const std::string name = w.type == format.type ? format.name : std::string(to_string(w.type));
     add_row(row_of(shape, name, rows), w.type, shape, rows, count, static_cast<double>(w.bytes()),
             samples);
@@ -201,7 +202,7 @@ Status gemm(const KernelOptions& options) {
   for (const std::string& name : options.types) {
     ASSIGN_OR_RETURN(formats.emplace_back(), format_of(name));
   }
-  // Both libraries have f32.
+  // Both libraries have f32, so an empty list means that none is built in.
   if (options.libraries && libraries_for(WeightType::kF32).empty()) {
     return invalid_argument("--libraries",
                             "this build has none; configure it with -DCASCADE_BENCH_LIBRARIES=ON");
@@ -219,7 +220,8 @@ Status gemm(const KernelOptions& options) {
   OrderedJson head = header("gemm", setup);
   add_peak(head, setup);
   GemmReport report(options, setup, std::move(head));
-  // One format beside the other: what a shared machine does meanwhile is the same for both.
+  // The formats of a shape are measured one after another, so that a shared machine's other load is
+  // the same for all.
   for (const Shape& shape : kShapes) {
     for (const Format& format : formats) RETURN_IF_ERROR(report.add(format, shape));
   }

@@ -1,4 +1,4 @@
-// grammar: what it takes to hold an answer to a JSON schema.
+// grammar: the time that it takes to hold an answer to a JSON schema.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -33,8 +33,8 @@ constexpr Place kPlaces[] = {
     {"after a value", R"({"name": "Ann")"},
 };
 
-// Every byte, and made-up words of one to four syllables with and without a space before them, as
-// many as are wanted: about as long as those of real vocabularies.
+// A vocabulary of `count` tokens: every byte, and made-up words of one to four syllables, with and
+// without a space before them. The words are about as long as those of real vocabularies.
 std::vector<std::string> made_up(size_t count) {
   static const char* kSyllables[] = {
       "a",  "ber", "ci", "do",  "en",  "fu", "gal", "hi",       "ing",
@@ -96,7 +96,7 @@ Status grammar(const GrammarBenchOptions& options) {
       CHECK(matcher.accept(beginning));
       return matcher;
     };
-    // Nothing is known; the states are; the set of tokens is.
+    // "new": nothing is known. "warm": the states are known. "kept": the set of tokens is known.
     run(std::string("new, ") + name, [&] {
       GrammarAutomaton automaton(shared);
       (void)allowed_tokens(automaton, at(automaton).state().get(), trie, tokens.size());

@@ -1,4 +1,4 @@
-// Random numbers and report rows.
+// Makes random numbers and report rows.
 #include "bench/speed/kernel_bench.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the commands that measure kernels without a model have in common.
+// The common parts of the commands that measure kernels without a model.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,29 @@
 
 namespace cascade::speed {
 
-// So few rows are bound by reading. What fits the caches would be read from there: several copies,
-// in turn, do not. From more rows on, computing takes several times as long as reading.
+// Up to kReadBoundRows rows, reading is the bound. Weights that fit the caches would be read from
+// there, so several copies, kCopiesBytes together, are used in turn. With more rows, computing
+// takes several times as long as reading.
 constexpr size_t kCopiesBytes = size_t{512} << 20;
 constexpr int64_t kReadBoundRows = 64;
 // How many copies of `bytes` bytes to use for `rows` rows.
 size_t copies_for(int64_t rows, size_t bytes);
 
-// In [-1, 1), the same for the same seed.
+// Numbers in [-1, 1), the same for the same seed.
 std::vector<float> random_floats(size_t count, uint64_t seed);
 
-// `repeats` samples of some 50 ms each, after an unmeasured run. Seconds are those of one run.
+// Takes `repeats` samples of about 50 ms each, after an unmeasured run. The seconds are those of
+// one run.
 PairedSamples measure_kernel(PeakProbe& probe, int repeats, const std::function<void()>& body);
 
-// What one run of a kernel does.
+// The work of one run of a kernel.
 struct KernelWork {
   double ops;
   double bytes;
-  double Peak::*peak_ops;  // the peak that `ops` count against
+  double Peak::*peak_ops;  // the peak that `ops` are compared with
 };
-// Adds operations and bytes per second and their shares of the peaks to `row`, and it to `report`.
+// Adds operations and bytes per second, and their shares of the peaks, to `row`; then adds `row` to
+// `report`.
 void add_kernel_row(Report& report, OrderedJson row, const KernelWork& work,
                     const PairedSamples& samples);
 

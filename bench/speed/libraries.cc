@@ -1,5 +1,5 @@
-// OpenBLAS for f32 and oneDNN for int8, each as its users call it: weights prepared once, rows
-// quantised before.
+// OpenBLAS for f32 and oneDNN for int8, each called as its users call it: weights are prepared
+// once, and rows are quantised before.
 #include "bench/speed/libraries.h"
 
 #ifdef CASCADE_BENCH_LIBRARIES
@@ -28,7 +28,7 @@ PairedSamples measure_openblas(const LibraryProduct& product, const MeasureBody&
   });
 }
 
-// s8 rows, s8 weights in the library's own layout, one scale for each output channel.
+// s8 rows and s8 weights in the library's own layout, with one scale for each output channel.
 PairedSamples measure_onednn(const LibraryProduct& product, const MeasureBody& measure) {
   using dnnl::memory;
   omp_set_num_threads(product.threads);
@@ -63,7 +63,7 @@ PairedSamples measure_onednn(const LibraryProduct& product, const MeasureBody& m
 }  // namespace
 
 std::vector<Library> libraries_for(WeightType type) {
-  // It chooses its kernels when it is loaded; OPENBLAS_CORETYPE says which.
+  // OpenBLAS chooses its kernels when it is loaded; OPENBLAS_CORETYPE says which.
   if (type == WeightType::kF32) {
     return {{std::string("OpenBLAS f32 ") + openblas_get_corename(), 4.0, measure_openblas}};
   }

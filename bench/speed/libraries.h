@@ -1,4 +1,4 @@
-// Other libraries' matrix products, for comparison in the same run. Which of them there are is
+// Other libraries' matrix products, for comparison in the same run. Which libraries there are is
 // decided when the project is configured (-DCASCADE_BENCH_LIBRARIES=ON).
 #pragma once
 
@@ -31,7 +31,7 @@ struct Library {
   std::function<PairedSamples(const LibraryProduct&, const MeasureBody& measure)> measure;
 };
 
-// Those that multiply matrices of `type`; empty if none was built in.
+// The libraries that multiply matrices of `type`; empty if none was built in.
 std::vector<Library> libraries_for(WeightType type);
 
 }  // namespace cascade::speed

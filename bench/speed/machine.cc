@@ -1,4 +1,4 @@
-// Lines "key: value" of /proc's files.
+// Reads the lines "key: value" of /proc's files.
 #include "bench/speed/machine.h"
 
 #include <cstdlib>
@@ -54,7 +54,7 @@ int64_t peak_memory_bytes() {
 }
 
 void reset_peak_memory() {
-  std::ofstream("/proc/self/clear_refs") << "5";  // resets VmHWM; where it cannot, it stays
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets VmHWM; if it cannot, VmHWM stays
 }
 
 }  // namespace cascade::speed

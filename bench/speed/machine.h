@@ -1,4 +1,4 @@
-// What /proc says of this machine and this process.
+// What /proc says about this machine and this process.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace cascade::speed {
 
-// What stands behind "KEY:" in `text`, a file of /proc; empty if nothing does.
+// The text after "KEY:" in `text`, a file of /proc; empty if there is none.
 std::string proc_value(std::string_view text, std::string_view key);
 
 // The CPU's name; empty if unknown.
 std::string cpu_name();
 
-// Memory that can still be had without pushing other programs out, with what caches of files would
-// give back (MemAvailable); bytes. nullopt if unknown.
+// The memory, in bytes, that can still be had without pushing other programs out, including what
+// caches of files would give back (MemAvailable). nullopt if unknown.
 std::optional<int64_t> available_memory_bytes();
 
-// Whether `bytes` can be had. Errors: kResourceExhausted, field `option`; the message begins with
-// `what`.
+// Checks that `bytes` of memory can be had. Errors: kResourceExhausted, field `option`; the message
+// begins with `what`.
 Status fits_memory(double bytes, const std::string& option, const std::string& what);
 
-// The most memory this process has held since its start or the last reset, bytes (VmHWM); 0 if
-// unknown.
+// The most memory, in bytes, that this process has held since its start or the last reset (VmHWM);
+// 0 if unknown.
 int64_t peak_memory_bytes();
 void reset_peak_memory();
 

@@ -1,5 +1,5 @@
-// cascade-bench: how fast this machine runs a model, how far that is from what it could do, and how
-// the daemon serves.
+// cascade-bench: how fast this machine runs a model, how far that is from the machine's peak, and
+// how the daemon serves.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -13,9 +13,9 @@
 namespace cascade::speed {
 namespace {
 
-// Lengths beyond this are typing errors: the longest contexts have some ten million tokens.
+// Longer lengths are typing errors: the longest contexts have some ten million tokens.
 constexpr int64_t kTokensMax = int64_t{1} << 24;
-constexpr int64_t kBatchMax = 512;  // rows of one pass of the decoder
+constexpr int64_t kBatchMax = 512;  // rows of one pass through the decoder
 constexpr int64_t kRepeatsMax = 1000;
 
 void add_common(CLI::App* command, CommonOptions& options) {
@@ -173,7 +173,7 @@ int run(int argc, char** argv) {
 }  // namespace cascade::speed
 
 int main(int argc, char** argv) {
-  // Writing beyond a limit of file sizes is an error like others.
+  // Then writing beyond a limit of file sizes is an error like any other.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return cascade::speed::run(argc, argv);

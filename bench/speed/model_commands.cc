@@ -17,15 +17,15 @@ namespace cascade::speed {
 namespace {
 
 constexpr int kSliceTokens = Transformer::kRowsMax;
-constexpr int kDecodeSteps = 16;  // of one sample of decode
+constexpr int kDecodeSteps = 16;  // steps in one sample of decode
 
 int64_t pages_of(int64_t tokens) {
   return (tokens + kPageTokens - 1) / kPageTokens;
 }
 
-// What the rows of a report need at most, and the options that ask for it.
+// The most that the rows of a report need, and the options that ask for it.
 struct Demand {
-  int64_t tokens;  // of a sequence
+  int64_t tokens;  // of one sequence
   int64_t sequences;
   const char* tokens_option;
   const char* memory_option;
@@ -33,7 +33,7 @@ struct Demand {
   int64_t pages() const { return sequences * pages_of(tokens); }
 };
 
-// Whether the model's context holds the tokens.
+// Checks that the model's context holds the tokens.
 Status check_context(const Demand& demand, const ModelConfig& config) {
   const int64_t context = config.context_tokens_max;
   if (demand.tokens <= context) return {};
@@ -42,8 +42,8 @@ Status check_context(const Demand& demand, const ModelConfig& config) {
                                                     std::to_string(context));
 }
 
-// Whether the machine's memory holds the pages, the logits, and what measuring the bandwidth on
-// `threads` threads takes, beside the weights, which are there already.
+// Checks that the machine's memory holds the pages, the logits, and what measuring the bandwidth on
+// `threads` threads takes. The weights are in memory already.
 Status check_memory(const Demand& demand, const Model& model, int threads) {
   const double pages_bytes =
       static_cast<double>(demand.pages()) * static_cast<double>(model.kv_layout.page_bytes());
@@ -55,7 +55,7 @@ Status check_memory(const Demand& demand, const Model& model, int threads) {
                          std::to_string(demand.tokens) + " tokens");
 }
 
-// Of the usual lengths those up to `room`; `room` itself if it is less than all of them.
+// The usual lengths up to `room`; `room` itself if all usual lengths are longer.
 std::vector<int64_t> lengths_within(int64_t room, std::initializer_list<int64_t> usual) {
   std::vector<int64_t> lengths;
   for (const int64_t length : usual) {
@@ -68,7 +68,7 @@ std::vector<int64_t> lengths_within(int64_t room, std::initializer_list<int64_t>
 // A model, pages, and random tokens to compute into them.
 class Bench {
  public:
-  // Errors: as load_model and check_memory.
+  // Errors: those of load_model and check_memory.
   static Result<std::unique_ptr<Bench>> open(const ModelBenchOptions& options, const char* command,
                                              const Demand& demand) {
     ASSIGN_OR_RETURN(const WeightType weights, weight_type_of(options.weights, "--weights"));
@@ -102,14 +102,15 @@ class Bench {
       bench->ids_.push_back(static_cast<int32_t>(random() % model.config.vocab_size));
     }
     add_peak(bench->header_, setup);
-    reset_peak_memory();  // what measuring the machine took is not the model's
+    reset_peak_memory();  // the memory that measuring the machine took is not the model's
     return bench;
   }
 
   const Model& model() const { return *model_; }
   struct Measured {
     PairedSamples samples;
-    int64_t peak_memory_bytes;  // of an unmeasured first run: without what measuring takes
+    int64_t peak_memory_bytes;  // in an unmeasured first run: without the memory that measuring
+                                // takes
   };
   Measured measure(int repeats, const std::function<void()>& body) {
     body();
@@ -132,7 +133,7 @@ class Bench {
     return pages;
   }
 
-  // Computes tokens [begin, end) into `pages`, and the logits of the last.
+  // Computes tokens [begin, end) into `pages`, and the logits of the last token.
   void prefill(const std::vector<uint8_t*>& pages, int64_t begin, int64_t end) {
     std::vector<float> hidden(model_->config.hidden_size);
     for (int64_t from = begin; from < end; from += kSliceTokens) {
@@ -143,7 +144,7 @@ class Bench {
     logits(hidden.data(), 1);
   }
 
-  // One token for each sequence, at `position`.
+  // Computes one token for each sequence, at `position`.
   void step(const std::vector<std::vector<uint8_t*>>& sequences, int64_t position) {
     std::vector<float> hidden(sequences.size() * model_->config.hidden_size);
     std::vector<Slice> slices;
@@ -173,10 +174,11 @@ class Bench {
   std::vector<float> logits_;
 };
 
-// Sequences of one row of `decode`, all with `depth` tokens behind them: each one's pages.
+// The pages of each sequence of one row of `decode`. All sequences have `depth` tokens already.
 using Batch = std::vector<std::vector<uint8_t*>>;
 
-// The first sequence's pages are 0 to depth; the others' copies come after those.
+// The first sequence has the bench's first pages, up to `depth`; the other sequences' copies come
+// after them.
 Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
   const int64_t needed = pages_of(depth + kDecodeSteps);
   const int64_t common = shared / kPageTokens;
@@ -196,14 +198,15 @@ Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
   return result;
 }
 
-// What one row of `decode` measures.
+// The case that one row of `decode` measures.
 struct DecodeCase {
   int64_t batch;
   int64_t depth;
-  int64_t shared;  // first tokens in common, whole pages
+  int64_t shared;  // common first tokens, in whole pages
 };
 
-// The tokens a second. `private_rate`: those of the same batch with nothing in common.
+// Returns the tokens per second. `private_rate` is the rate of the same batch with nothing in
+// common.
 double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_case,
                       double private_rate, const ModelBenchOptions& options) {
   const int64_t batch = decode_case.batch, depth = decode_case.depth, shared = decode_case.shared;
@@ -300,7 +303,7 @@ Status decode(const ModelBenchOptions& options) {
   const auto pages = bench->pages(0, pages_of(longest));
   if (longest > kDecodeSteps) bench->prefill(pages, 0, longest - kDecodeSteps);
   Report report(bench->header_row());
-  // The pages of the deepest sequence hold every shorter one; copies are made of it.
+  // The pages of the deepest sequence also hold every shorter one; the copies are made from them.
   for (const int64_t depth : depths) {
     const int64_t shared = std::min(options.shared_prefix, depth) / kPageTokens * kPageTokens;
     for (const int64_t batch : options.batches) {

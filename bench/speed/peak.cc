@@ -11,17 +11,17 @@
 namespace cascade::speed {
 namespace {
 
-constexpr int64_t kSteps = 4'000'000;  // some 20 ms
+constexpr int64_t kSteps = 4'000'000;  // about 20 ms
 constexpr int kRepeats = 7;
-constexpr double kSecondsMin = 0.2;  // of each loop
+constexpr double kSecondsMin = 0.2;  // for each loop
 
-// A task can be taken twice by a quick thread, so each waits until all threads have one.
+// A quick thread could take two tasks, so each task waits until all threads have one.
 template <class Body>
 void on_all_threads(ThreadPool& pool, const Body& body) {
   std::atomic<int> started = 0;
   pool.run(pool.threads(), [&](int task, int) {
     started.fetch_add(1);
-    // Yielding, since the others may need this core to start.
+    // Yields, since the others may need this core to start.
     while (started.load() < pool.threads()) std::this_thread::yield();
     body(task);
   });

@@ -1,4 +1,4 @@
-// What this machine can do at best, measured now.
+// The best that this machine can do, measured now.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace cascade::speed {
 
-// A thread's share of what is read: many times a core's part of the last-level cache (4 to 32 MiB),
-// so that next to nothing of it is left from the pass before.
+// The bytes that each thread reads: many times a core's part of the last-level cache (4 to 32 MiB),
+// so that almost nothing of them is left there from the pass before.
 inline constexpr size_t kPeakReadBytes = size_t{192} << 20;
 
-// Medians; all threads of the pool together.
+// Medians; the figures are for all threads of the pool together.
 struct Peak {
   double read_bytes_per_s = 0;
   double f32_flop_per_s = 0;
@@ -28,21 +28,23 @@ struct PeakSamples {
 
   double per_s() const { return amount / samples.median(); }
 };
-// Of the fastest of kReadPatterns.
+// Measures with the fastest of kReadPatterns.
 PeakSamples measure_read(ThreadPool& pool, const PeakLoops& loops);
 PeakSamples measure_f32(ThreadPool& pool, const PeakLoops& loops);
 PeakSamples measure_int8(ThreadPool& pool, const PeakLoops& loops);
 
-// Memory to read: kPeakReadBytes for each thread, written to. Precondition: it can be had.
+// Memory for reading: kPeakReadBytes for each thread, already written to. Precondition: this much
+// memory can be had.
 PackedMemory peak_memory(const ThreadPool& pool);
-// One run of one loop on all threads of the pool; bytes a second. `data`: of peak_memory().
+// Runs one loop once on all threads of the pool; returns bytes per second. `data` is that of
+// peak_memory().
 double read_once(ThreadPool& pool, const PeakLoops& loops, ReadPattern pattern,
                  const uint8_t* data);
-// The same; operations a second.
+// The same, in operations per second.
 double f32_once(ThreadPool& pool, const PeakLoops& loops);
 double int8_once(ThreadPool& pool, const PeakLoops& loops);
 
-// All three; takes some two seconds.
+// Measures all three; takes about two seconds.
 Peak measure_peak(ThreadPool& pool, Isa isa);
 
 }  // namespace cascade::speed

@@ -1,4 +1,4 @@
-// peak: what the machine can do on 1 to N threads.
+// peak: the best that the machine can do on 1 to N threads.
 #include "bench/speed/bench_setup.h"
 
 namespace cascade::speed {

@@ -1,4 +1,4 @@
-// Loops that do nothing but keep one resource of a core busy: what the machine can do at best.
+// Loops that only keep one resource of a core busy: the best that the machine can do.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace cascade::speed {
 
-// Orders in which memory is read.
+// The orders in which memory is read.
 enum class ReadPattern : uint8_t { kOneStream, kFourStreams, kNearStreams };
 inline constexpr ReadPattern kReadPatterns[] = {ReadPattern::kOneStream, ReadPattern::kFourStreams,
                                                 ReadPattern::kNearStreams};
@@ -27,7 +27,7 @@ struct PeakLoops {
   int int8_op_per_step;
 };
 
-// Of the widest instructions that the kernels of `isa` use.
+// The loops with the widest instructions that the kernels of `isa` use.
 PeakLoops peak_loops(Isa isa);
 
 }  // namespace cascade::speed

@@ -1,4 +1,4 @@
-// Samples of peaks in turn with runs.
+// Takes samples of peaks between the runs.
 #include "bench/speed/peak_probe.h"
 
 #include <algorithm>

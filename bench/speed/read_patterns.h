@@ -5,9 +5,10 @@
 
 namespace cascade::speed {
 
-// A core reads 256 bytes of each of `kStreams` streams in turn, which lie `stride` bytes apart, and
-// asks for what is `ahead` bytes further. What is fastest differs between machines, and from minute
-// to minute on a shared one, so that the best of several patterns is the peak.
+// A core reads 256 bytes of each of `kStreams` streams in turn. The streams lie `stride` bytes
+// apart. It also prefetches the bytes that are `ahead` bytes further. Which pattern is fastest
+// differs between machines, and from minute to minute on a shared one, so the best of several
+// patterns is the peak.
 template <size_t kStreams, class Add>
 [[gnu::always_inline]] inline void read_streams(const uint8_t* data, size_t bytes, size_t stride,
                                                 size_t ahead, const Add& add) {
@@ -31,7 +32,7 @@ template <class Add>
   }
 }
 
-// With what every CPU has.
+// Reads with instructions that every CPU has.
 inline uint64_t read_words(ReadPattern pattern, const uint8_t* data, size_t bytes) {
   uint64_t sum = 0;
   read_pattern(pattern, data, bytes, [&](const uint8_t* p) {

@@ -1,4 +1,4 @@
-// Numbers keep four digits, which is more than repeated runs agree in.
+// Numbers keep four digits, which is more than the agreement of repeated runs.
 #include "bench/speed/report.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::string to_text(const OrderedJson& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_number_float()) return value.dump();
   char text[32];
-  // All digits that a double keeps: a large number is not written with an exponent.
+  // Prints all digits that a double keeps: a large number is not written with an exponent.
   std::snprintf(text, sizeof text, "%.15g", rounded(value.get<double>()));
   return text;
 }

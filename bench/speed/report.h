@@ -12,7 +12,7 @@ namespace cascade::speed {
 // Rows whose keys are the columns, units last ("tokens_per_s"). Values are numbers or strings.
 class Report {
  public:
-  // `header`: what is true of all rows (machine, model, options).
+  // `header` has what is true for all rows (machine, model, options).
   explicit Report(OrderedJson header) : header_(std::move(header)) {}
 
   void add(OrderedJson row) { rows_.push_back(std::move(row)); }

@@ -1,4 +1,4 @@
-// A loop around a steady clock.
+// A loop with a steady clock.
 #include "bench/speed/samples.h"
 
 #include <algorithm>

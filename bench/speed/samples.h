@@ -1,4 +1,4 @@
-// Repeated measurements: the median, and how far they lie apart.
+// Repeated measurements: their median, and how far they lie apart.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,8 @@
 
 namespace cascade::speed {
 
-// Of an even number of values the mean of the two in the middle. Precondition: not empty.
+// The median; for an even number of values, the mean of the two in the middle. Precondition: not
+// empty.
 double median_of(std::vector<double> values);
 
 struct Samples {
@@ -20,7 +21,7 @@ struct Samples {
 // Seconds on a clock that never goes back.
 double now_s();
 
-// Runs `body` once unmeasured, then at least `repeats` times, and on until `seconds_min` have
+// Runs `body` once unmeasured, then at least `repeats` times, and longer if `seconds_min` have not
 // passed.
 Samples measure(int repeats, double seconds_min, const std::function<void()>& body);
 

@@ -1,5 +1,5 @@
-// One loop per instruction set of x86-64 and resource. Assembly keeps the compiler from removing
-// them.
+// One loop for each instruction set of x86-64 and each resource. Assembly keeps the compiler from
+// removing them.
 #include "bench/speed/peak_loops.h"
 
 #include <immintrin.h>
@@ -9,15 +9,15 @@
 namespace cascade::speed {
 namespace {
 
-// Independent chains: enough to hide the latency of an fma (4 cycles, two a cycle) and to leave
-// registers for the operands.
+// The number of independent chains: enough to hide the latency of an fma (4 cycles, two a cycle),
+// and few enough to leave registers for the operands.
 constexpr int kChains = 12;
 #define CASCADE_CHAINS(before, after)                                                         \
   before "0" after before "1" after before "2" after before "3" after before "4" after before \
          "5" after before "6" after before "7" after before "8" after before "9" after before \
          "10" after before "11" after
 
-// `body` `steps` times, on registers 0 to 15, which begin with 0.
+// Runs `body` `steps` times on registers 0 to 15, which begin with 0.
 #define CASCADE_ASM_LOOP(body)                                                              \
   asm volatile("1:\n\t" body "dec %0\n\tjnz 1b"                                             \
                : "+r"(steps)::"cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", \
@@ -51,7 +51,7 @@ constexpr int kChains = 12;
                                _mm256_extract_epi64(all, 2) ^ _mm256_extract_epi64(all, 3));
 }
 
-// An upper half that was left dirty could make SSE code slow; and zeros are never denormal.
+// A dirty upper half could make SSE code slow; and zeros are never denormal.
 void clear_registers() {
   if (__builtin_cpu_supports("avx") != 0) asm volatile("vzeroall" ::: "memory");
 }
@@ -76,7 +76,7 @@ void int8_vnni(int64_t steps) {
   CASCADE_ASM_LOOP(CASCADE_CHAINS("vpdpbusd %%zmm15, %%zmm15, %%zmm", "\n\t"));
 }
 
-// Without VNNI a dot product of bytes is three instructions, the last of which adds.
+// Without VNNI a dot product of bytes takes three instructions; the last one adds.
 void int8_avx512(int64_t steps) {
   clear_registers();
   CASCADE_ASM_LOOP(
@@ -104,7 +104,7 @@ void int8_sse(int64_t steps) {
 }  // namespace
 
 PeakLoops peak_loops(Isa isa) {
-  // Lanes of 32 bits, two operations each; bytes come in fours.
+  // Each lane of 32 bits does two operations; a lane has four bytes.
   const auto f32_flop = [](int lanes) { return kChains * lanes * 2; };
   const auto int8_op = [](int lanes) { return kChains * lanes * 4 * 2; };
   const bool avx512 = __builtin_cpu_supports("avx512bw") != 0;
@@ -117,7 +117,7 @@ PeakLoops peak_loops(Isa isa) {
       if (avx512) return {read_avx512, f32_avx512, f32_flop(16), int8_avx512, int8_op(16)};
       if (avx2) return {read_avx2, f32_avx2, f32_flop(8), int8_avx2, int8_op(8)};
       [[fallthrough]];
-    case Isa::kNeon:  // not of x86-64
+    case Isa::kNeon:  // not on x86-64
     case Isa::kScalar: break;
   }
   return {read_words, f32_sse, f32_flop(4), int8_sse, int8_op(4) / 2};
