@@ -43,7 +43,7 @@ struct ChunkInfo {
   int64_t tokens = 0;  // tokens of its text
 };
 
-// What a change did to the holders of a chunk; the chunk itself does not say this.
+// How a change affected the holders of a chunk; the chunk itself does not say this.
 struct ChunkChange {
   std::vector<Holder> ended{};  // the holders that ended; in a retention, `count` says how many
   bool gone = false;            // nothing holds the chunk any more, and it is deleted
