@@ -40,7 +40,7 @@ bool is_punctuation(uint32_t value) {
   return category >= UTF8PROC_CATEGORY_PC && category <= UTF8PROC_CATEGORY_PO;
 }
 
-// Whether no line may begin with the character, as it belongs to the one before it: "。", "」", "ー".
+// Whether no line may begin with the character, as it belongs to the one before: "。", "」", "ー".
 bool begins_no_line(uint32_t value) {
   const utf8proc_category_t category = category_of(value);
   const bool opens = category == UTF8PROC_CATEGORY_PS || category == UTF8PROC_CATEGORY_PI;
