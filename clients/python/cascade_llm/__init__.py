@@ -1,6 +1,6 @@
-"""Client of Cascade, the LLM inference daemon that keeps and reuses what it computed.
+"""Client of Cascade, the LLM inference daemon that keeps what it computed and uses it again.
 
-Client and AsyncClient speak to a daemon; ChunkedLLM has the API of the earlier Python library on
+Client and AsyncClient speak to a daemon. ChunkedLLM has the API of the earlier Python library, on
 top of Client. README.md beside this package has examples.
 """
 

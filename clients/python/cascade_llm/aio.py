@@ -69,29 +69,29 @@ from .requests import (
     TokenizeRequest,
 )
 
-# Requests of one generate_batch(): more would not fit the daemon's queue (64 by default) by far.
+# The most requests of one generate_batch(); the daemon's queue (64 by default) is far smaller.
 BATCH_REQUESTS_MAX = 256
 
 _R = TypeVar("_R")
 
 
 class AsyncClient(DaemonCalls):
-    """A connection to the daemon, of one event loop; use it from that loop's thread only. Any
+    """A connection to the daemon, for one event loop; use it from that loop's thread only. Any
     number of requests may be in flight.
 
         async with AsyncClient() as client:
             final = await client.generate(GenerateRequest(prompt="The capital of France"))
 
-    Every method raises CascadeError: what the daemon answered, or ``unavailable`` (field
-    "endpoint") if it was not reached, did not answer in time, was restarted, or the connection
-    broke; all requests in flight fail then, and the next call connects again. Prefixes belong to
-    the connection and are gone with it. A task that is cancelled while it waits for a generation
-    cancels the generation."""
+    Every method raises CascadeError: the daemon's own, or ``unavailable`` (field "endpoint") if the
+    daemon was not reached, did not answer in time or was restarted, or if the connection broke.
+    Then all requests in flight fail, and the next call connects again. Prefixes belong to the
+    connection and end with it. Cancelling a task that waits for a generation cancels the
+    generation."""
 
     def __init__(
         self, endpoint: str | None = None, *, options: ClientOptions | None = None
     ) -> None:
-        """Connects at the first call. `endpoint`: default_endpoint() if None."""
+        """Connects at the first call. If `endpoint` is None, it is default_endpoint()."""
         self._endpoint = default_endpoint() if endpoint is None else endpoint
         self._options = options or ClientOptions()
         self._connection: Connection | None = None
@@ -121,7 +121,7 @@ class AsyncClient(DaemonCalls):
 
     @property
     def boot_id(self) -> str:
-        """As the daemon said in its last Pong; another one after each start. "": not connected."""
+        """From the daemon's last Pong; changes with each start of the daemon. "": not connected."""
         return self._connection.boot_id if self._connection else self._boot_id
 
     @property
@@ -130,8 +130,8 @@ class AsyncClient(DaemonCalls):
 
     @property
     def all_durable(self) -> bool:
-        """Whether all that this client changed so far outlives the daemon. False while its disk
-        takes no writes: it holds the changes in memory and tries again (its status says so)."""
+        """Whether all changes of this client so far will outlive the daemon. False while its disk
+        accepts no writes: it holds the changes in memory and tries again (its status says so)."""
         return self._all_durable
 
     async def close(self) -> None:
@@ -157,8 +157,8 @@ class AsyncClient(DaemonCalls):
     # Generations.
 
     async def stream(self, request: GenerateRequest) -> AsyncStream:
-        """Starts a generation; its events come from the stream. While they are not read the daemon
-        joins text, unless request.delta_credit says how many Deltas may come at all."""
+        """Starts a generation; its events come from the stream. If they are not read, the daemon
+        joins text. A request.delta_credit limits the Deltas of the whole generation instead."""
         return await self._stream(request, DELTAS_UNDER_WAY)
 
     async def _stream(self, request: GenerateRequest, credit: int) -> AsyncStream:
@@ -171,8 +171,8 @@ class AsyncClient(DaemonCalls):
         return AsyncStream(connection, exchange, grants=grants and credit > 0)
 
     async def generate(self, request: GenerateRequest) -> Final:
-        """A generation from its beginning to its end."""
-        stream = await self._stream(request, 0)  # the text comes once, in the end
+        """Runs a generation from its beginning to its end."""
+        stream = await self._stream(request, 0)  # the text comes once, at the end
         try:
             final = await stream.result()
         except asyncio.CancelledError:
@@ -184,9 +184,9 @@ class AsyncClient(DaemonCalls):
     async def generate_batch(
         self, requests: Sequence[GenerateRequest]
     ) -> list[Final | CascadeError]:
-        """All of them in flight at once, 256 at most; waits for the last. Each has its own
-        generation or error. One that the daemon refuses for now (its queue is full) has an error
-        whose retry_after_ms is > 0; nothing is tried again."""
+        """Runs all requests at once, 256 at most, and waits for the last. Each has its own
+        generation or error. If the daemon refuses a request for now (its queue is full), the
+        error's retry_after_ms is > 0; nothing is tried again."""
         if len(requests) > BATCH_REQUESTS_MAX:
             raise invalid_argument(
                 "requests",
@@ -197,7 +197,7 @@ class AsyncClient(DaemonCalls):
 
     async def cancel(self, request_id: bytes) -> None:
         """Ends a generation of this client by the request id of its stream. Error not_found if it
-        has ended. (AsyncStream.cancel() does not wait, and takes no notice of that.)"""
+        has ended. (AsyncStream.cancel() does not wait and ignores that error.)"""
         await self._call(Ack, CancelRequest(request_id))
 
     # Chunks.
@@ -214,7 +214,7 @@ class AsyncClient(DaemonCalls):
         priority: int | None = None,
         priority_ms: int | None = None,
     ) -> Chunk:
-        """Registers a text, or the text of token ids. The same again is the same chunk."""
+        """Registers a text, or the text of token ids. The same text again gives the same chunk."""
         put = ChunkPut(
             type, text, list(token_ids), name, pinned, ttl_ms, priority, priority_ms
         )
@@ -223,13 +223,13 @@ class AsyncClient(DaemonCalls):
     async def list_chunks(
         self, type: ChunkType | None = None, *, limit: int = 1000, after: str = ""
     ) -> ChunkListReply:
-        """One page, newest first; texts are cut to 400 bytes."""
+        """One page of the list, newest first; texts are cut to 400 bytes."""
         return await self._call(ChunkListReply, ChunkListRequest(type, limit, after))
 
     async def list_all_chunks(
         self, type: ChunkType | None = None, *, count_max: int = 100_000
     ) -> list[ChunkInfo]:
-        """All pages, newest first, up to `count_max` chunks."""
+        """All pages of the list, newest first, up to `count_max` chunks."""
         found: list[ChunkInfo] = []
         more = True
         while more and len(found) < count_max:
@@ -241,7 +241,7 @@ class AsyncClient(DaemonCalls):
         return found
 
     async def search_chunks(self, query: str, *, limit: int = 20) -> list[ChunkSearchHit]:
-        """Chunks in whose name, text or question all words of `query` stand, newest first."""
+        """The chunks whose name, text or question contains all words of `query`, newest first."""
         return (await self._call(ChunkSearchReply, ChunkSearch(query, limit))).hits
 
     async def get_chunk(self, id: str) -> Chunk:
@@ -249,7 +249,7 @@ class AsyncClient(DaemonCalls):
         return await self._chunk(ChunkGet(id))
 
     async def delete_chunk(self, id: str, *, name: str = "", all: bool = False) -> ChangedChunk:
-        """Gives up a holder: that of `name`, all, or a retention. Without holders it is gone."""
+        """Gives up a holder: `name`'s, a retention, or all. A chunk without holders is deleted."""
         return await self._changed(ChunkDelete(id, name, all or None))
 
     async def update_chunk(
@@ -264,13 +264,13 @@ class AsyncClient(DaemonCalls):
         published: bool | None = None,
         touch: bool = False,
     ) -> ChangedChunk:
-        """Makes all changes that are given, or none. The chunk as it is now."""
+        """Makes all of the given changes, or none. Returns the chunk as it is afterwards."""
         return await self._changed(
             ChunkUpdate(id, name, pinned, ttl_ms, priority, priority_ms, published, touch)
         )
 
     async def rename_chunk(self, id: str, name: str) -> ChangedChunk:
-        """"": no name."""
+        """An empty name means that the chunk has none."""
         return await self.update_chunk(id, name=name)
 
     async def touch_chunk(self, id: str) -> ChangedChunk:
@@ -278,48 +278,48 @@ class AsyncClient(DaemonCalls):
         return await self.update_chunk(id, touch=True)
 
     async def pin_chunk(self, id: str) -> ChangedChunk:
-        """Its K and V are not evicted, and it does not expire."""
+        """While it is pinned, its K and V are not evicted, and it does not expire."""
         return await self.update_chunk(id, pinned=True)
 
     async def unpin_chunk(self, id: str) -> ChangedChunk:
-        """With the last pin ends what is over; the chunk may be `gone` then."""
+        """With the last pin end the holders whose time is over; the chunk may then be `gone`."""
         return await self.update_chunk(id, pinned=False)
 
     async def set_chunk_ttl(self, id: str, ttl_ms: int) -> ChangedChunk:
-        """From now on; 0: it does not expire."""
+        """The time counts from now on; 0 means that the chunk does not expire."""
         return await self.update_chunk(id, ttl_ms=ttl_ms)
 
     async def set_chunk_priority(
         self, id: str, priority: int, duration_ms: int | None = None
     ) -> ChangedChunk:
-        """0 to 100: pages of lower priority are evicted first. For so long, or for good."""
+        """0 to 100: lower priorities are evicted first. For the given time, or permanently."""
         return await self.update_chunk(id, priority=priority, priority_ms=duration_ms)
 
     # Sessions and policies.
 
     async def list_sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
-        """The one that was used last first."""
+        """The most recently used session comes first."""
         return (await self._call(SessionListReply, SessionListRequest(limit))).sessions
 
     async def get_session(self, id: str) -> SessionReply:
         return await self._call(SessionReply, SessionGet(id))
 
     async def delete_session(self, id: str, *, outputs: bool = False) -> SessionReply:
-        """The session as it was. With `outputs`, those of its turns go that nobody else holds."""
+        """The session as it was. With `outputs`, deletes its outputs that nobody else holds."""
         return self._noted(await self._call(SessionReply, SessionDelete(id, outputs)))
 
     async def expiry_policies(self) -> list[ExpiryPolicy]:
-        """How long chunks live that are registered without a time to live, by type."""
+        """The time to live, by type, of chunks that are registered without their own."""
         return (await self._call(PolicyReply, PolicyGet())).policies
 
     async def set_expiry_policy(self, type: ChunkType, ttl_ms: int) -> list[ExpiryPolicy]:
-        """For chunks that are registered from now on; 0: they do not expire."""
+        """Applies to chunks that are registered from now on; 0 means that they do not expire."""
         return self._noted(await self._call(PolicyReply, PolicySet(type, ttl_ms))).policies
 
     # Prefixes.
 
     async def cache_prefix(self, prefix: PrefixCache) -> PrefixReply:
-        """Computes the K and V of what prompts will begin with, and pins it for this connection."""
+        """Computes K and V of a beginning of later prompts, and pins them for this connection."""
         message = streamed(prefix, PrefixCache)
         connection = await self._connected()
         exchange = await connection.start(message, Kind.WORK)
@@ -335,17 +335,17 @@ class AsyncClient(DaemonCalls):
             raise
 
     async def attach_prefix(self, id: str) -> PrefixReply:
-        """One reference of this connection more."""
+        """Adds one reference of this connection."""
         return await self._call(PrefixReply, PrefixAttach(id))
 
     async def release_prefix(self, id: str) -> PrefixReply:
-        """One reference of this connection less; without any, the prefix is gone."""
+        """Gives up one reference of this connection; a prefix without references is removed."""
         return await self._call(PrefixReply, PrefixRelease(id))
 
     # Tokens and prompts.
 
     async def tokenize(self, text: str, *, beginning: bool = False) -> list[int]:
-        """The ids of a text in a prompt, as text; `beginning`: a raw prompt's, with BOS."""
+        """The ids of a text in a prompt, as plain text; `beginning`: in a raw prompt, with BOS."""
         return (await self._call(TokenizeReply, TokenizeRequest(text, beginning))).token_ids
 
     async def detokenize(
@@ -357,7 +357,7 @@ class AsyncClient(DaemonCalls):
         piece_bytes: bool = False,
         text_start: TextStart = TextStart.FIRST,
     ) -> DetokenizeReply:
-        """The text of ids; `pieces`, `piece_bytes`: also what each of them adds to it."""
+        """The text of ids; with `pieces` and `piece_bytes` also what each id adds to it."""
         ids = list(token_ids)
         request = DetokenizeRequest(ids, skip_special, pieces, piece_bytes, text_start)
         return await self._call(DetokenizeReply, request)
@@ -389,24 +389,24 @@ class AsyncClient(DaemonCalls):
         return await self._call(StatusReply, StatusRequest())
 
     async def events(self, since: int | None = None, *, boot_id: str = "") -> AsyncEventStream:
-        """What happens to chunks and requests of this tenant from now on; with `since`, what came
-        behind that number first. `boot_id`: the boot that `since` is of, if that is known."""
+        """The events of this tenant's chunks and requests from now on; with `since`, those after
+        that number come first. `boot_id` is the boot to which `since` belongs, if that is known."""
         events = AsyncEventStream(self._endpoint, self._events_behind)
         self._event_streams.add(events)
         await events.begin(since, boot_id)
         return events
 
-    # The names of the earlier Python library, for the same things.
+    # The methods below have the names of the earlier Python library and do the same things.
 
     async def register_chunk(self, text: str, type: ChunkType) -> str:
-        """put_chunk(); the id."""
+        """Like put_chunk(), but returns the chunk's id."""
         return (await self.put_chunk(type, text)).id
 
     async def generate_and_retain_output(
         self, system_prompt: str, query: str, params: GenerateRequest | None = None
     ) -> Final:
-        """Answers `query` and keeps the answer as an output chunk. No system prompt if empty.
-        `params`: a request without a prompt."""
+        """Answers `query` and keeps the answer as an output chunk. An empty `system_prompt` means
+        none. `params` is a request without a prompt."""
         return await self.generate(with_query(params, system_prompt, query))
 
     async def generate_from_chunks(
@@ -417,7 +417,7 @@ class AsyncClient(DaemonCalls):
         query_chunk_id: str,
         params: GenerateRequest | None = None,
     ) -> Final:
-        """Composes chunks by id: contexts and outputs in order. `params`: a request without a
+        """Composes chunks by id: contexts and outputs in order. `params` is a request without a
         prompt."""
         return await self.generate(
             composed(params, system_chunk_id, context_chunk_ids, query_chunk_id)
@@ -428,22 +428,22 @@ class AsyncClient(DaemonCalls):
         return await self.list_all_chunks(ChunkType.OUTPUT)
 
     async def release_retained_sequence(self, id: str) -> None:
-        """Gives up a retention of an output chunk; if nobody else holds it, it is deleted, which
-        frees its K and V. Error invalid_argument if `id` names another chunk."""
+        """Gives up one retention of an output chunk. If nobody else holds the chunk, it is deleted,
+        which frees its K and V. Error invalid_argument if `id` names another kind of chunk."""
         chunk = await self.get_chunk(id)
         if chunk.type != ChunkType.OUTPUT:
             raise invalid_argument("id", f"names no output but a {chunk.type}: {chunk.id}")
         await self.delete_chunk(chunk.id)
 
     async def get_chunk_stats(self) -> StatsReply:
-        """What chunks and pages take, and what the cache did."""
+        """The memory that chunks and pages take, and what the cache did."""
         return await self._call(StatsReply, StatsRequest())
 
-    # How all of them are done.
+    # How these methods work.
 
     async def _connected(self) -> Connection:
-        """A connection that the daemon has answered on. One that broke since the last call is
-        noticed here, before a request is lost on it."""
+        """A connection on which the daemon has answered. Notices here that the connection broke
+        since the last call, before a request is lost on it."""
         if self._connection is not None:
             self._connection.look()
         async with self._connecting:
@@ -473,7 +473,7 @@ class AsyncClient(DaemonCalls):
     async def _call(self, reply: type[_R], request: object, kind: Kind = Kind.CALL) -> _R:
         connection = await self._connected()
         if self._options.model:
-            kind = Kind.SLOW_CALL  # it may have to be loaded first
+            kind = Kind.SLOW_CALL  # the model may have to be loaded first
         return as_reply(reply, await connection.call(request, kind))
 
     async def _events_behind(self, request: EventsRequest) -> EventsReply:
@@ -484,7 +484,7 @@ class AsyncClient(DaemonCalls):
 
     async def _changed(self, request: object) -> ChangedChunk:
         reply = self._noted(await self._call(ChunkReply, request))
-        # Older daemons say it by the holders alone.
+        # Older daemons say only by the chunk's holders whether it was deleted.
         gone = bool(reply.gone) or not reply.chunk.holders
         return ChangedChunk(**vars(reply.chunk), ended=reply.ended, gone=gone)
 

@@ -1,4 +1,4 @@
-"""What can be asked of the daemon about its models and its disk."""
+"""Calls about the daemon's models and its disk."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ class DaemonCalls:
         raise NotImplementedError
 
     async def list_models(self) -> ModelListReply:
-        """The daemon's models. A request that names one beside the default model
-        (ClientOptions.model) has it loaded."""
+        """The daemon's models. A request that names a model other than the default one
+        (ClientOptions.model) also loads it."""
         return await self._call(ModelListReply, ModelListRequest(), Kind.SLOW_CALL)
 
     async def load_model(self, name: str) -> ModelInfo:
-        """Waits until it is loaded. By the tenant "local" only."""
+        """Waits until the model is loaded. Only for the tenant "local"."""
         return (await self._call(ModelReply, ModelLoad(name), Kind.SLOW_CALL)).model
 
     async def estimate_model(self, name: str) -> ModelInfo:
-        """What loading it would take; nothing is loaded. By the tenant "local" only."""
+        """Says what loading the model would take; nothing is loaded. Only for the tenant
+        "local"."""
         return (await self._call(ModelReply, ModelLoad(name, True), Kind.SLOW_CALL)).model
 
     async def unload_model(self, name: str) -> ModelInfo:
-        """Waits until its memory is free; its chunks stay on disk. By the tenant "local" only."""
+        """Waits until the model's memory is free; its chunks stay on disk. Only for the tenant
+        "local"."""
         return (await self._call(ModelReply, ModelUnload(name), Kind.SLOW_CALL)).model
 
     async def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
-        """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's
-        is refused."""
+        """Verifies everything on disk, and waits until that is done. A `state_dir` that is not the
+        daemon's is refused."""
         return await self._call(FsckReply, FsckRequest(repair, state_dir), Kind.SLOW_CALL)
 
     async def backup(self, directory: str, *, state_dir: str = "") -> BackupReply:
-        """Copies all on disk to an absolute path of the daemon's machine, not there yet or empty;
-        takes as long as that takes."""
+        """Copies everything on disk to an absolute path of the daemon's machine that does not exist
+        yet or is empty. Waits until that is done."""
         request = BackupRequest(directory, state_dir)
         return await self._call(BackupReply, request, Kind.SLOW_CALL)

@@ -1,7 +1,8 @@
-"""What happens in the daemon, as it happens, for asyncio.
+"""Events in the daemon, as they happen, for asyncio.
 
-A SUB socket tells that there is something new, and the daemon's log what: nothing is missing there.
-Whether the daemon is there, a SUB socket does not say: the log is asked now and then.
+A SUB socket says that there is something new; what it is, is read from the daemon's log, in which
+nothing is missing. A SUB socket does not show whether the daemon is there, so the log is also asked
+now and then.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from .link import context_of
 from .replies import EventNotice, EventsReply
 from .requests import EventsRequest
 
-# The daemon publishes the events of an endpoint there.
+# The daemon publishes the events of an endpoint at the endpoint with this suffix.
 _SUFFIX = ".events"
-# The daemon is asked whether it is there after so long without a sign of it.
+# After this much silence the daemon is asked whether it is still there.
 _SILENCE_S = 1.0
-# The events of one EventsRequest.
+# The largest number of events of one EventsRequest.
 _EVENTS_AT_ONCE = 1000
 _INT64_MAX = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
 class EventGap:
-    """Events are lost for good: what was known of the daemon is to be read anew. What comes next
-    is behind the number `after` of the boot `boot_id`."""
+    """Events are lost for good: everything known about the daemon must be read anew. The next
+    events come after the number `after` of the boot `boot_id`."""
 
     boot_id: str
     after: int
@@ -42,7 +43,7 @@ class EventGap:
 
 
 class _Subscription:
-    """Of one event loop."""
+    """Belongs to one event loop."""
 
     def __init__(self, endpoint: str) -> None:
         self._socket = context_of(os.getpid()).socket(zmq.SUB)
@@ -50,17 +51,18 @@ class _Subscription:
             self._socket.setsockopt(zmq.LINGER, 0)
             self._socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
             self._socket.setsockopt(zmq.SUBSCRIBE, b"")
-            # Over tcp nothing is published: what a look after a silence finds is all.
+            # Nothing is published over tcp: there, events are found only by the look after each
+            # silence.
             if not endpoint.startswith("tcp://"):
                 self._socket.connect(endpoint + _SUFFIX)
         except zmq.ZMQError as error:
             self._socket.close()
             raise unreachable(f"ZeroMQ: {error}") from None
-        # The same socket without futures: what has arrived is read at once.
+        # The same socket without futures: whatever has arrived is read at once.
         self._arrived = zmq.Socket.shadow(self._socket.underlying)
 
     async def woken(self, wait_s: float) -> bool:
-        """Whether anything came within that time; all that has come is taken."""
+        """Whether anything came within `wait_s`. Takes all that has come."""
         try:
             await self._socket.poll(int(wait_s * 1000) + 1)
         except asyncio.CancelledError:
@@ -77,17 +79,17 @@ class _Subscription:
         return any_came
 
     def close(self) -> None:
-        """Whoever waits is woken."""
+        """Also wakes whoever waits."""
         if not self._socket.closed:
             self._socket.close()
 
 
 class AsyncEventStream:
-    """Made by AsyncClient.events(). Iterate over it: EventNotice by EventNotice, in order, none
-    twice and none left out; an EventGap where some are lost for good. It goes on until close(),
-    which ends the loop, or until the daemon is gone: then it raises CascadeError, unreachable, and
-    may be iterated over again when there is a daemon again, beginning with the gap, if there is
-    one. One task at a time."""
+    """Made by AsyncClient.events(). Iterate over it: it gives each EventNotice in order, none twice
+    and none left out, and an EventGap where some are lost for good. It continues until close(),
+    which ends the loop, or until the daemon has ended: then it raises CascadeError, unreachable. It
+    may be iterated over again when there is a daemon again; it then begins with the gap, if there
+    is one. One task at a time."""
 
     def __init__(
         self, endpoint: str, ask: Callable[[EventsRequest], Awaitable[EventsReply]]
@@ -105,7 +107,7 @@ class AsyncEventStream:
         self._boot_id = ""
 
     async def begin(self, since: int | None, boot_id: str) -> None:
-        """Once, by the client."""
+        """Called once, by the client."""
         try:
             now = await self._ask(EventsRequest(after=_INT64_MAX, limit=1))
         except BaseException:
@@ -119,13 +121,13 @@ class AsyncEventStream:
 
     @property
     def last(self) -> int:
-        """The number of the last event that came from here: a later events(since=…) goes on after
+        """The number of the last event that came from here. A later events(since=…) continues after
         it."""
         return self._last
 
     @property
     def boot_id(self) -> str:
-        """The boot that `last` is of."""
+        """The boot to which `last` belongs."""
         return self._boot_id
 
     def __aiter__(self) -> AsyncEventStream:
@@ -140,7 +142,7 @@ class AsyncEventStream:
                 raise StopAsyncIteration
 
     async def next(self, timeout_s: float) -> EventNotice | EventGap | None:
-        """The next one, or None if none came within that time, or the stream was closed."""
+        """The next event, or None if none came within that time or the stream was closed."""
         end = self._loop.time() + timeout_s
         while not self._ready and not self._ended:
             now = self._loop.time()
@@ -173,11 +175,11 @@ class AsyncEventStream:
         self._due = self._fetched < reply.last
 
     async def close(self) -> None:
-        """Ends the loop over it, also of another task."""
+        """Ends the loop over the stream, also in another task."""
         self.end()
 
     def end(self) -> None:
-        """The same, at once; of the event loop only."""
+        """The same, at once; only for the event loop itself."""
         self._ended = True
         self._subscription.close()
 

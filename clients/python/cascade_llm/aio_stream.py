@@ -1,4 +1,4 @@
-"""A generation as its events come, for asyncio."""
+"""The events of a generation as they come, for asyncio."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from .requests import GenerateRequest, PrefixCache
 
 Event = Union[Accepted, Progress, Delta, Final]
 
-# Deltas that may be under way to who reads slowly; the daemon joins what follows. One is a burst of
-# decode steps, so that a connection of 100 ms does not wait for the grants.
+# The largest number of Deltas that may be on their way to a slow reader; the daemon joins the text
+# after them. A Delta is a burst of decode steps, so a connection of 100 ms does not wait for the
+# grants.
 DELTAS_UNDER_WAY = 64
 _DELTAS_PER_GRANT = DELTAS_UNDER_WAY // 2
 
@@ -24,7 +25,8 @@ _W = TypeVar("_W", GenerateRequest, PrefixCache)
 
 
 def streamed(request: object, of: type[_W]) -> _W:
-    """Its Progress tells a slow daemon from a dead one. The caller's request stays as it is."""
+    """A copy of the request that streams: its Progress tells a slow daemon from a dead one. The
+    caller's request stays as it is."""
     if not isinstance(request, of):
         name = type(request).__name__
         raise invalid_argument("request", f"must be a {of.__name__}, got {name}")
@@ -32,27 +34,27 @@ def streamed(request: object, of: type[_W]) -> _W:
 
 
 class AsyncStream:
-    """Made by AsyncClient.stream(). Iterate over it once: Accepted, Progress and Delta in any
-    number, and in the end the Final. Raises CascadeError if the generation fails.
+    """Made by AsyncClient.stream(). Iterate over it once: any number of Accepted, Progress and
+    Delta, and the Final at the end. Raises CascadeError if the generation fails.
 
     Leaving ``async with``, or dropping the stream, cancels a generation that has not ended."""
 
     def __init__(self, connection: Connection, exchange: Exchange, *, grants: bool) -> None:
         self._connection = connection
         self._exchange = exchange
-        self._grants = grants  # credit for more Deltas, when some have been read
+        self._grants = grants  # grants credit for more Deltas when some have been read
         self._deltas_read = 0  # since the last grant
         self._final: Final | None = None
         self._error: CascadeError | None = None
 
     @property
     def request_id(self) -> bytes:
-        """What AsyncClient.cancel() names it by."""
+        """The id that AsyncClient.cancel() takes."""
         return self._exchange.request_id
 
     @property
     def final(self) -> Final | None:
-        """Its end, once that was read."""
+        """The end of the generation, once it was read."""
         return self._final
 
     def __aiter__(self) -> AsyncStream:
@@ -91,8 +93,8 @@ class AsyncStream:
         return self._final
 
     async def cancel(self) -> None:
-        """Asks the daemon to end it. It then ends with a Final whose finish_reason is "cancelled"
-        and which holds the text so far. Does nothing if it has ended."""
+        """Asks the daemon to end the generation. It then ends with a Final whose finish_reason is
+        "cancelled" and which has the text so far. Does nothing if it has ended."""
         await self._connection.cancel(self._exchange)
 
     async def __aenter__(self) -> AsyncStream:

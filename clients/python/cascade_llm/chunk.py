@@ -1,4 +1,4 @@
-"""Chunks as they travel."""
+"""Chunks as messages carry them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class ThinkSpan:
 
     begin: Int32
     end: Int32
-    closed: bool  # False: the generation ended within it
+    closed: bool  # False: the generation ended within this range
 
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationRecord:
-    """How an output came to be."""
+    """How an output was generated."""
 
     temperature: float
     top_p: float
@@ -40,22 +40,22 @@ class Holder:
 
     kind: str  # "retention", "request", "name", "session", "pin"
     label: str = ""  # the name, or the session
-    count: Int64 = 1  # of retentions with equal terms
+    count: Int64 = 1  # how many retentions with equal terms
     expires_us: Int64 = 0  # 0: never
     priority: Int32 = 0
-    priority_until_us: Int64 = 0  # 0: for good
+    priority_until_us: Int64 = 0  # 0: permanently
     pinned: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkRecord:
-    """All of a chunk but its token ids. Times are microseconds of Unix time."""
+    """Everything of a chunk except its token ids. Times are microseconds of Unix time."""
 
     id: str
     type: ChunkType
     tenant: str
     content_hash: str
-    text: str  # of an output: the answer, thoughts removed
+    text: str  # for an output: the answer, thoughts removed
     query_text: str = ""  # outputs only: the user's message that it answers
     raw_text: str = ""  # outputs only: as sampled, thoughts included
     think_spans: list[ThinkSpan] = field(default_factory=list)  # outputs only
@@ -74,29 +74,29 @@ class ChunkRecord:
     pinned: bool
     expires_us: Int64  # 0: never
     priority: Int32
-    priority_until_us: Int64 = 0  # 0: for good
+    priority_until_us: Int64 = 0  # 0: permanently
     name: str = ""
     registrations: Int64 = 1  # how often this content was registered or generated
-    parent_ids: list[str] = field(default_factory=list)  # outputs only: what they were composed of
+    parent_ids: list[str] = field(default_factory=list)  # outputs only: the chunks of their prompt
     published: bool = False
-    client_data: str = ""  # of an output: what its request gave
-    holders: list[Holder] = field(default_factory=list)  # none: it is gone
+    client_data: str = ""  # for an output: the data that its request gave
+    holders: list[Holder] = field(default_factory=list)  # no holders: the chunk is deleted
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chunk(ChunkRecord):
     """A text with an id: system prompt, context, query, or the output of a generation."""
 
-    token_ids: TokenIds = field(default_factory=list)  # of `text`; of an output: as sampled
+    token_ids: TokenIds = field(default_factory=list)  # ids of `text`; for an output: as sampled
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChangedChunk(Chunk):
-    """A chunk as it is after a change, with the holders that stay, and what the change did. It
-    equals the same chunk as get_chunk() has it."""
+    """A chunk as it is after a change, with its remaining holders, and what the change did. It
+    equals the same chunk from get_chunk()."""
 
-    ended: list[Holder] = field(default_factory=list)  # by the change; of retentions: how many
-    gone: bool = False  # nothing holds it any more, and it is deleted
+    ended: list[Holder] = field(default_factory=list)  # by the change; `count`: how many retentions
+    gone: bool = False  # nothing holds the chunk any more, and it is deleted
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Chunk):
@@ -106,14 +106,14 @@ class ChangedChunk(Chunk):
 
 @dataclass(frozen=True, kw_only=True)
 class ListedChunk(ChunkRecord):
-    """A chunk of a list: its texts are cut to 400 bytes, its token ids are left out."""
+    """A chunk in a list: its texts are cut to 400 bytes, and its token ids are left out."""
 
-    token_count: Uint32  # ids in the message's common array; 0
+    token_count: Uint32  # how many ids it has in the message's common array; 0
 
 
 @dataclass(frozen=True)
 class ChunkInfo:
-    """A chunk of a list, and the number of its text's tokens."""
+    """A chunk in a list, and the number of tokens of its text."""
 
     chunk: ListedChunk
     tokens: int

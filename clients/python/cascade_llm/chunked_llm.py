@@ -21,7 +21,8 @@ from .sampling_params import SamplingParams
 
 Params = Union[SamplingParams, Mapping[str, Any], None]
 
-# Texts of a list are cut to 400 bytes, at a code point's beginning: a shorter one is whole.
+# Lists cut texts to 400 bytes, at the beginning of a code point. A text of at most this many bytes
+# is surely whole.
 _SURELY_WHOLE_BYTES = 396
 
 
@@ -38,36 +39,36 @@ class GenerationOutput(TypedDict):
 
 
 class RetainedSequence(TypedDict):
-    """What get_retained_sequences() says of each."""
+    """One retained sequence of get_retained_sequences()."""
 
     text: str  # thoughts removed
-    think_positions: list[tuple[int, int]] | None  # of token_ids, half-open; None: no thoughts
+    think_positions: list[tuple[int, int]] | None  # in token_ids, half-open; None: no thoughts
     output_chunk_id: str
     query: str  # the message that it answers
-    num_tokens: int  # of its text
+    num_tokens: int  # tokens of its text
     kv_state: str  # "ready", "pending", "none"
     kv_bytes: int
 
 
 class ChunkedLLM:
-    """Generations composed of chunks, whose outputs are chunks again.
+    """Generations composed of chunks; their outputs are chunks again.
 
         llm = ChunkedLLM("/models/Qwen3-0.6B")           # starts a private cascaded
         llm = ChunkedLLM("ipc:///run/cascaded/cascaded.sock")  # connects to a running one
         llm = ChunkedLLM()                               # the same, at default_endpoint()
 
-    A **private daemon** has a socket and a state directory in a temporary folder and goes away
-    with close(), with its chunks, or when Python ends; with `state_dir` its chunks and their K and
-    V are kept there for the next one ("": nothing is written to disk). `cascaded` names the
-    program, else $CASCADED, else $PATH. `chunk_memory_ratio` is the share of the KV memory that
+    A **private daemon** has a socket and a state directory in a temporary folder. It ends, and its
+    chunks with it, with close() or when Python ends. With `state_dir`, its chunks and their K and V
+    are kept there for the next private daemon ("": nothing is written to disk). `cascaded` names
+    the program, else $CASCADED, else $PATH. `chunk_memory_ratio` is the share of the KV memory that
     retained outputs may hold; `daemon_arguments` are further options of cascaded. These four are
     for a private daemon only.
 
     A **running daemon** may have other users: chunks are those of its tenant, and outlive this
     object.
 
-    Any number of threads may use it. Errors: CascadeError, as of Client, which is `self.client`
-    and has what is not here: streams, sessions, names, pins, times to live.
+    Any number of threads may use it. Errors: CascadeError, as from Client. `self.client` is that
+    Client, and has what this class does not: streams, sessions, names, pins, times to live.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class ChunkedLLM:
 
     @property
     def llm(self) -> ChunkedLLM:
-        """This object: in the earlier library retained sequences were reached as ``llm.llm``."""
+        """This object: the earlier library reached retained sequences as ``llm.llm``."""
         return self
 
     def close(self) -> None:
@@ -132,13 +133,13 @@ class ChunkedLLM:
         self.close()
 
     def register_chunk(self, text: str, chunk_type: ChunkType) -> str:
-        """The id of the chunk; the same type and text again has the same id."""
+        """Returns the id of the chunk; the same type and text again gives the same id."""
         return self.client.register_chunk(text, chunk_type)
 
     def generate(
         self, prompts: str | Sequence[str], sampling_params: Params = None
     ) -> list[GenerationOutput]:
-        """Continues raw texts, without a chat template; all at once. With `retain_output_cache` the
+        """Continues raw texts, all at once, without a chat template. With `retain_output_cache` the
         outputs are kept as chunks. Raises the first error, if there is one."""
         params = SamplingParams.of(sampling_params)
         texts = [prompts] if isinstance(prompts, str) else prompts
@@ -157,7 +158,8 @@ class ChunkedLLM:
     def generate_and_retain_output(
         self, system_prompt: str, query: str, sampling_params: Params = None
     ) -> GenerationOutput:
-        """Answers `query` and keeps the answer as an output chunk. No system prompt if empty."""
+        """Answers `query` and keeps the answer as an output chunk. An empty `system_prompt` means
+        none."""
         params = SamplingParams.of(sampling_params).request()
         return self._generate(with_query(params, system_prompt, query))
 
@@ -169,13 +171,13 @@ class ChunkedLLM:
         sampling_params: Params = None,
     ) -> GenerationOutput:
         """Composes chunks by id: a system prompt or none, contexts and outputs in order, a query.
-        An output stands for its whole turn, the question and the answer."""
+        An output brings its whole turn, the question and the answer."""
         params = SamplingParams.of(sampling_params).request()
         contexts = [] if context_chunk_ids is None else context_chunk_ids
         return self._generate(composed(params, system_chunk_id or "", contexts, query_chunk_id))
 
     def get_retained_sequences(self) -> dict[str, RetainedSequence]:
-        """All output chunks by id, newest first. Of a running daemon: all of its tenant."""
+        """All output chunks by id, newest first. In a running daemon, all of its tenant."""
         found = {}
         for info in self.client.get_retained_sequences():
             text = self._whole_text(info)
@@ -184,27 +186,27 @@ class ChunkedLLM:
         return found
 
     def release_retained_sequence(self, seq_id: str) -> None:
-        """Gives up a retention of an output chunk; with the last holder it is deleted, which is how
-        the daemon frees what it holds of it: the K and V of the answer at once, and those of the
-        question unless another retained output goes on from it. The chunk is gone as well: a daemon
-        keeps no output whose K and V it may not keep. Errors: not_found, conflict if it is pinned
-        or a session's turn, invalid_argument if it is not an output."""
+        """Gives up one retention of an output chunk. With the last holder the chunk is deleted,
+        since a daemon keeps no output whose K and V it may not keep. That frees the K and V of the
+        answer at once, and those of the question unless another retained output continues from it.
+        Errors: not_found; conflict if the chunk is pinned or a session's turn; invalid_argument if
+        it is not an output."""
         self.client.release_retained_sequence(seq_id)
 
     def delete_chunk(self, chunk_id: str) -> Chunk:
-        """Gives up a holder of any chunk: a retention, else its only name. With the last one it is
-        deleted, with the K and V that stand for it. The chunk as it is then."""
+        """Gives up one holder of any chunk: a retention, else its only name. With the last holder
+        the chunk and its K and V are deleted. Returns the chunk as it is afterwards."""
         return self.client.delete_chunk(chunk_id)
 
     def get_chunk_stats(self) -> StatsReply:
-        """What chunks and their pages take, by type, and what the cache did."""
+        """The memory that chunks and their pages take, by type, and what the cache did."""
         return self.client.get_chunk_stats()
 
     def _generate(self, request: GenerateRequest) -> GenerationOutput:
         return _output(self.client.generate(request))
 
     def _whole_text(self, info: ChunkInfo) -> str | None:
-        """None if it is gone by now."""
+        """None if the chunk no longer exists."""
         if len(info.chunk.text.encode()) <= _SURELY_WHOLE_BYTES:
             return info.chunk.text
         try:

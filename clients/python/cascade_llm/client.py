@@ -41,22 +41,22 @@ _R = TypeVar("_R")
 
 class Client:
     """A connection to the daemon. Any number of threads may use it at once, and each may have any
-    number of streams; a Stream is iterated over by one thread at a time. A fork cannot use it.
+    number of streams; one thread at a time iterates over a Stream. A fork cannot use it.
 
         with Client() as client:
             final = client.generate(GenerateRequest(prompt="The capital of France"))
 
-    Every method raises CascadeError: what the daemon answered, or ``unavailable`` (field
-    "endpoint") if it was not reached, did not answer in time, was restarted, or the connection
-    broke; all requests in flight fail then, and the next call connects again. Prefixes belong to
-    the connection and are gone with it. KeyboardInterrupt in generate() cancels the generation.
+    Every method raises CascadeError: the daemon's own, or ``unavailable`` (field "endpoint") if the
+    daemon was not reached, did not answer in time or was restarted, or if the connection broke.
+    Then all requests in flight fail, and the next call connects again. Prefixes belong to the
+    connection and end with it. KeyboardInterrupt in generate() cancels the generation.
 
     It is an AsyncClient on a thread of its own, with the same methods."""
 
     def __init__(
         self, endpoint: str | None = None, *, options: ClientOptions | None = None
     ) -> None:
-        """Connects, and exchanges a Ping. `endpoint`: default_endpoint() if None."""
+        """Connects, and exchanges a Ping. If `endpoint` is None, it is default_endpoint()."""
         endpoint = default_endpoint() if endpoint is None else endpoint
         self._client = AsyncClient(endpoint, options=options)
         self._thread = LoopThread()
@@ -84,7 +84,7 @@ class Client:
 
     @property
     def boot_id(self) -> str:
-        """As the daemon said in its last Pong; another one after each start."""
+        """From the daemon's last Pong; changes with each start of the daemon."""
         return self._client.boot_id
 
     @property
@@ -93,13 +93,14 @@ class Client:
 
     @property
     def all_durable(self) -> bool:
-        """Whether all that this client changed so far outlives the daemon. False while its disk
-        takes no writes: it holds the changes in memory and tries again (its status says so)."""
+        """Whether all changes that this client made so far will outlive the daemon. False while the
+        daemon's disk accepts no writes: the daemon holds the changes in memory and tries again (its
+        status says so)."""
         return self._client.all_durable
 
     def close(self) -> None:
         """Ends the connection: requests in flight fail, and the daemon cancels them. A client that
-        is garbage, or left when Python exits, is closed as well."""
+        is garbage, or left when Python exits, is closed too."""
         self._end()
 
     def __enter__(self) -> Client:
@@ -120,18 +121,18 @@ class Client:
         return Stream(self, self._thread, self._run(self._client.stream(request)))
 
     def generate(self, request: GenerateRequest) -> Final:
-        """A generation from its beginning to its end."""
+        """Runs a generation from its beginning to its end."""
         return self._run(self._client.generate(request))
 
     def generate_batch(self, requests: Sequence[GenerateRequest]) -> list[Final | CascadeError]:
-        """All of them in flight at once, 256 at most; waits for the last. Each has its own
-        generation or error. One that the daemon refuses for now (its queue is full) has an error
-        whose retry_after_ms is > 0; nothing is tried again."""
+        """Runs all requests at once, 256 at most, and waits for the last. Each has its own
+        generation or error. If the daemon refuses a request for now (its queue is full), the
+        error's retry_after_ms is > 0; nothing is tried again."""
         return self._run(self._client.generate_batch(requests))
 
     def cancel(self, request_id: bytes) -> None:
         """Ends a generation of this client by the request id of its stream. Error not_found if it
-        has ended. (Stream.cancel() does not wait, and takes no notice of that.)"""
+        has ended. (Stream.cancel() does not wait and ignores that error.)"""
         self._run(self._client.cancel(request_id))
 
     # Chunks.
@@ -148,7 +149,7 @@ class Client:
         priority: int | None = None,
         priority_ms: int | None = None,
     ) -> Chunk:
-        """Registers a text, or the text of token ids. The same again is the same chunk."""
+        """Registers a text, or the text of token ids. The same text again gives the same chunk."""
         return self._run(
             self._client.put_chunk(
                 type,
@@ -165,17 +166,17 @@ class Client:
     def list_chunks(
         self, type: ChunkType | None = None, *, limit: int = 1000, after: str = ""
     ) -> ChunkListReply:
-        """One page, newest first; texts are cut to 400 bytes."""
+        """One page of the list, newest first; texts are cut to 400 bytes."""
         return self._run(self._client.list_chunks(type, limit=limit, after=after))
 
     def list_all_chunks(
         self, type: ChunkType | None = None, *, count_max: int = 100_000
     ) -> list[ChunkInfo]:
-        """All pages, newest first, up to `count_max` chunks."""
+        """All pages of the list, newest first, up to `count_max` chunks."""
         return self._run(self._client.list_all_chunks(type, count_max=count_max))
 
     def search_chunks(self, query: str, *, limit: int = 20) -> list[ChunkSearchHit]:
-        """Chunks in whose name, text or question all words of `query` stand, newest first."""
+        """The chunks whose name, text or question contains all words of `query`, newest first."""
         return self._run(self._client.search_chunks(query, limit=limit))
 
     def get_chunk(self, id: str) -> Chunk:
@@ -183,7 +184,8 @@ class Client:
         return self._run(self._client.get_chunk(id))
 
     def delete_chunk(self, id: str, *, name: str = "", all: bool = False) -> ChangedChunk:
-        """Gives up a holder: that of `name`, all, or a retention. Without holders it is gone."""
+        """Gives up one holder: the one of `name`, or a retention; with `all`, all holders. A chunk
+        without holders is deleted."""
         return self._run(self._client.delete_chunk(id, name=name, all=all))
 
     def update_chunk(
@@ -198,7 +200,7 @@ class Client:
         published: bool | None = None,
         touch: bool = False,
     ) -> ChangedChunk:
-        """Makes all changes that are given, or none. The chunk as it is now."""
+        """Makes all of the given changes, or none. Returns the chunk as it is afterwards."""
         return self._run(
             self._client.update_chunk(
                 id,
@@ -213,7 +215,7 @@ class Client:
         )
 
     def rename_chunk(self, id: str, name: str) -> ChangedChunk:
-        """"": no name."""
+        """An empty name means that the chunk has none."""
         return self._run(self._client.rename_chunk(id, name))
 
     def touch_chunk(self, id: str) -> ChangedChunk:
@@ -221,63 +223,67 @@ class Client:
         return self._run(self._client.touch_chunk(id))
 
     def pin_chunk(self, id: str) -> ChangedChunk:
-        """Its K and V are not evicted, and it does not expire."""
+        """While it is pinned, its K and V are not evicted, and it does not expire."""
         return self._run(self._client.pin_chunk(id))
 
     def unpin_chunk(self, id: str) -> ChangedChunk:
-        """With the last pin ends what is over; the chunk may be `gone` then."""
+        """With the last pin, the holders whose time is over end too; the chunk may then be
+        `gone`."""
         return self._run(self._client.unpin_chunk(id))
 
     def set_chunk_ttl(self, id: str, ttl_ms: int) -> ChangedChunk:
-        """From now on; 0: it does not expire."""
+        """The time counts from now on; 0 means that the chunk does not expire."""
         return self._run(self._client.set_chunk_ttl(id, ttl_ms))
 
     def set_chunk_priority(
         self, id: str, priority: int, duration_ms: int | None = None
     ) -> ChangedChunk:
-        """0 to 100: pages of lower priority are evicted first. For so long, or for good."""
+        """`priority` is 0 to 100: pages of lower priority are evicted first. It holds for the given
+        time, or permanently."""
         return self._run(self._client.set_chunk_priority(id, priority, duration_ms))
 
     # Sessions and policies.
 
     def list_sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
-        """The one that was used last first."""
+        """The most recently used session comes first."""
         return self._run(self._client.list_sessions(limit=limit))
 
     def get_session(self, id: str) -> SessionReply:
         return self._run(self._client.get_session(id))
 
     def delete_session(self, id: str, *, outputs: bool = False) -> SessionReply:
-        """The session as it was. With `outputs`, those of its turns go that nobody else holds."""
+        """Returns the session as it was. With `outputs`, also deletes the outputs of its turns that
+        nobody else holds."""
         return self._run(self._client.delete_session(id, outputs=outputs))
 
     def expiry_policies(self) -> list[ExpiryPolicy]:
-        """How long chunks live that are registered without a time to live, by type."""
+        """The time to live, by type, of chunks that are registered without their own."""
         return self._run(self._client.expiry_policies())
 
     def set_expiry_policy(self, type: ChunkType, ttl_ms: int) -> list[ExpiryPolicy]:
-        """For chunks that are registered from now on; 0: they do not expire."""
+        """Applies to chunks that are registered from now on; 0 means that they do not expire."""
         return self._run(self._client.set_expiry_policy(type, ttl_ms))
 
     # Prefixes.
 
     def cache_prefix(self, prefix: PrefixCache) -> PrefixReply:
-        """Computes the K and V of what prompts will begin with, and pins it for this connection."""
+        """Computes the K and V of a common beginning of later prompts, and pins them for this
+        connection."""
         return self._run(self._client.cache_prefix(prefix))
 
     def attach_prefix(self, id: str) -> PrefixReply:
-        """One reference of this connection more."""
+        """Adds one reference of this connection."""
         return self._run(self._client.attach_prefix(id))
 
     def release_prefix(self, id: str) -> PrefixReply:
-        """One reference of this connection less; without any, the prefix is gone."""
+        """Gives up one reference of this connection; a prefix without references is removed."""
         return self._run(self._client.release_prefix(id))
 
     # Tokens and prompts.
 
     def tokenize(self, text: str, *, beginning: bool = False) -> list[int]:
-        """The ids of a text as it stands in a prompt: special tokens in it are not recognised.
-        `beginning`: as a raw prompt begins, with BOS."""
+        """The ids of a text inside a prompt: special tokens in the text are not recognised. With
+        `beginning`, the ids begin as a raw prompt does, with BOS."""
         return self._run(self._client.tokenize(text, beginning=beginning))
 
     def detokenize(
@@ -289,8 +295,8 @@ class Client:
         piece_bytes: bool = False,
         text_start: TextStart = TextStart.FIRST,
     ) -> DetokenizeReply:
-        """The text of ids, without special tokens if `skip_special`; with `pieces` also what each
-        adds to it, with `piece_bytes` in bytes."""
+        """The text of ids, without special tokens if `skip_special`. With `pieces`, also what each
+        id adds to the text; with `piece_bytes`, the same in bytes."""
         return self._run(
             self._client.detokenize(
                 token_ids,
@@ -320,49 +326,52 @@ class Client:
         return self._run(self._client.status())
 
     def events(self, since: int | None = None, *, boot_id: str = "") -> EventStream:
-        """What happens to chunks and requests of this tenant from now on; with `since`, what came
-        behind that number first. `boot_id`: the boot that `since` is of, if that is known."""
+        """The events of chunks and requests of this tenant from now on; with `since`, the events
+        after that number come first. `boot_id` is the boot to which `since` belongs, if that is
+        known."""
         stream = self._run(self._client.events(since, boot_id=boot_id))
         return EventStream(self, self._thread, stream)
 
     def list_models(self) -> ModelListReply:
-        """The daemon's models. A request that names one beside the default model
-        (ClientOptions.model) has it loaded."""
+        """The daemon's models. A request that names a model other than the default one
+        (ClientOptions.model) also loads it."""
         return self._run(self._client.list_models())
 
     def load_model(self, name: str) -> ModelInfo:
-        """Waits until it is loaded. By the tenant "local" only."""
+        """Waits until the model is loaded. Only for the tenant "local"."""
         return self._run(self._client.load_model(name))
 
     def estimate_model(self, name: str) -> ModelInfo:
-        """What loading it would take; nothing is loaded. By the tenant "local" only."""
+        """Says what loading the model would take; nothing is loaded. Only for the tenant
+        "local"."""
         return self._run(self._client.estimate_model(name))
 
     def unload_model(self, name: str) -> ModelInfo:
-        """Waits until its memory is free; its chunks stay on disk. By the tenant "local" only."""
+        """Waits until the model's memory is free; its chunks stay on disk. Only for the tenant
+        "local"."""
         return self._run(self._client.unload_model(name))
 
     def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
-        """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's
-        is refused."""
+        """Verifies everything on disk, and waits until that is done. A `state_dir` that is not the
+        daemon's is refused."""
         return self._run(self._client.fsck(repair=repair, state_dir=state_dir))
 
     def backup(self, directory: str, *, state_dir: str = "") -> BackupReply:
-        """Copies all on disk to an absolute path of the daemon's machine, not there yet or empty;
-        takes as long as that takes."""
+        """Copies everything on disk to an absolute path of the daemon's machine that does not exist
+        yet or is empty. Waits until that is done."""
         return self._run(self._client.backup(directory, state_dir=state_dir))
 
-    # The names of the earlier Python library, for the same things.
+    # The methods below have the names of the earlier Python library and do the same things.
 
     def register_chunk(self, text: str, type: ChunkType) -> str:
-        """put_chunk(); the id."""
+        """Like put_chunk(), but returns the chunk's id."""
         return self._run(self._client.register_chunk(text, type))
 
     def generate_and_retain_output(
         self, system_prompt: str, query: str, params: GenerateRequest | None = None
     ) -> Final:
-        """Answers `query` and keeps the answer as an output chunk. No system prompt if empty.
-        `params`: a request without a prompt."""
+        """Answers `query` and keeps the answer as an output chunk. An empty `system_prompt` means
+        none. `params` is a request without a prompt."""
         return self._run(self._client.generate_and_retain_output(system_prompt, query, params))
 
     def generate_from_chunks(
@@ -373,7 +382,7 @@ class Client:
         query_chunk_id: str,
         params: GenerateRequest | None = None,
     ) -> Final:
-        """Composes chunks by id: contexts and outputs in order. `params`: a request without a
+        """Composes chunks by id: contexts and outputs in order. `params` is a request without a
         prompt."""
         return self._run(
             self._client.generate_from_chunks(
@@ -389,12 +398,12 @@ class Client:
         return self._run(self._client.get_retained_sequences())
 
     def release_retained_sequence(self, id: str) -> None:
-        """Gives up a retention of an output chunk; if nobody else holds it, it is deleted, which
-        frees its K and V. Error invalid_argument if `id` names another chunk."""
+        """Gives up one retention of an output chunk. If nobody else holds the chunk, it is deleted,
+        which frees its K and V. Error invalid_argument if `id` names another kind of chunk."""
         self._run(self._client.release_retained_sequence(id))
 
     def get_chunk_stats(self) -> StatsReply:
-        """What chunks and pages take, and what the cache did."""
+        """The memory that chunks and pages take, and what the cache did."""
         return self._run(self._client.get_chunk_stats())
 
     def _run(self, work: Coroutine[Any, Any, _R]) -> _R:

@@ -14,8 +14,8 @@ _KEY_CHARACTERS = 40
 
 
 def client_keys(endpoint: str, options: ClientOptions) -> tuple[bytes, bytes, bytes] | None:
-    """The daemon's public key, and the client's own public and secret keys; None for endpoints
-    that are not tcp://. Raises CascadeError invalid_argument."""
+    """The daemon's public key, and the client's own public and secret keys; None for endpoints that
+    are not tcp://. Raises CascadeError invalid_argument."""
     if not endpoint.startswith("tcp://"):
         return None
     server_key = options.server_key or os.environ.get("CASCADE_SERVER_KEY", "")

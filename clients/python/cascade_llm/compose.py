@@ -11,14 +11,14 @@ from .requests import ChunkRef, GenerateRequest
 
 
 def chunk_reference(id: str, otherwise: ChunkType = ChunkType.CONTEXT) -> ChunkRef:
-    """A chunk by id: an output if the id says so, else of type `otherwise`."""
+    """A reference to a chunk by id: an output if the id says so, else of type `otherwise`."""
     return ChunkRef(ChunkType.OUTPUT if id.startswith("output_") else otherwise, id=id)
 
 
 def with_query(
     params: GenerateRequest | None, system_prompt: str, query: str
 ) -> GenerateRequest:
-    """A question by text whose answer is retained."""
+    """A request with a question as text, whose answer is retained."""
     chunks = [ChunkRef(ChunkType.QUERY, text=query)]
     if system_prompt:
         chunks.insert(0, ChunkRef(ChunkType.SYSTEM_PROMPT, text=system_prompt))
@@ -31,7 +31,7 @@ def composed(
     context_chunk_ids: Sequence[str],
     query_chunk_id: str,
 ) -> GenerateRequest:
-    """Chunks by id; no system prompt if its id is empty."""
+    """A request of chunks by id; an empty system id means no system prompt."""
     _check_ids(system_chunk_id, context_chunk_ids, query_chunk_id)
     chunks = [chunk_reference(id) for id in context_chunk_ids]
     if system_chunk_id:
@@ -43,7 +43,7 @@ def composed(
 def _check_ids(
     system_chunk_id: object, context_chunk_ids: Sequence[object], query_chunk_id: object
 ) -> None:
-    """What an output that was not retained, or one id in place of a list, would lead to."""
+    """Refuses None, the id of an output that was not retained, and one id in place of a list."""
     if isinstance(context_chunk_ids, (str, bytes)):
         raise invalid_argument("context_chunk_ids", "must be a list of ids, got one id")
     ids = {"system_chunk_id": system_chunk_id, "query_chunk_id": query_chunk_id}

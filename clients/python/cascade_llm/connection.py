@@ -1,4 +1,5 @@
-"""One connection to the daemon: requests in flight, who hears what, and who has waited too long."""
+"""One connection to the daemon: its requests in flight, the messages for each, and their
+deadlines."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ from .options import ClientOptions
 from .replies import Accepted, Delta, ErrorReply, Final, Pong, PrefixReply, Progress
 from .requests import CancelRequest, DeltaCredit, Ping
 
-# A message that is wrong here is none of this protocol, whoever it is for. Anything else that is
-# wrong with it is an error of its request.
+# A message with an error in one of these fields is not of this protocol, whichever request it is
+# for. Any other error in a message is an error of its request only.
 _ENVELOPE = frozenset(("frames", "header", "magic", "flags", "request_id"))
-# How many messages are handled before other tasks of the loop have their turn.
+# The number of messages handled before other tasks of the loop have their turn.
 _MESSAGES_AT_ONCE = 64
-# How often deadlines are looked at while requests are in flight; sooner if options are short.
+# How often deadlines are checked while requests are in flight; more often if options are short.
 _LOOK_S = 0.5
 
 
 class Connection:
-    """Belongs to the event loop that made it. When it is lost, every request in flight fails, and
-    so does every later one; `lost` says with what."""
+    """Belongs to the event loop that made it. When it is lost, every request in flight and every
+    later one fails; `lost` is the error."""
 
     def __init__(self, endpoint: str, options: ClientOptions) -> None:
         self._options = options
@@ -34,8 +35,8 @@ class Connection:
         self._link = Link(endpoint, options)
         self._in_flight: dict[bytes, Exchange] = {}
         self._heard_at = self._loop.time()  # when the last message of any kind came
-        self._watched_from = self._heard_at  # since then something was in flight all the time
-        self._ping: Exchange | None = None  # of the watch; not answered yet
+        self._watched_from = self._heard_at  # something has been in flight all the time since then
+        self._ping: Exchange | None = None  # the watch's own; not answered yet
         self._look: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.lost: CascadeError | None = None
@@ -43,7 +44,7 @@ class Connection:
         self.daemon_version = ""
         self._spawn(self._read())
 
-    # What a client does.
+    # The actions of a client.
 
     async def start(self, message: object, kind: Kind) -> Exchange:
         """Sends a request."""
@@ -64,7 +65,7 @@ class Connection:
         return exchange
 
     async def call(self, message: object, kind: Kind = Kind.CALL) -> object:
-        """The one answer to a request. An ErrorReply is raised."""
+        """Returns the one answer to a request. Raises an ErrorReply."""
         exchange = await self.start(message, kind)
         try:
             return await exchange.next()
@@ -72,7 +73,7 @@ class Connection:
             self._in_flight.pop(exchange.request_id, None)
 
     async def cancel(self, exchange: Exchange) -> None:
-        """Asks the daemon to end a generation or a prefix, which then ends as any other. Does
+        """Asks the daemon to end a generation or a prefix, which then ends like any other. Does
         nothing if it has ended."""
         if exchange.ended or exchange.cancel_deadline is not None or self.lost is not None:
             return
@@ -80,12 +81,12 @@ class Connection:
         await self._send_aside(CancelRequest(exchange.request_id))
 
     def grant(self, exchange: Exchange, deltas: int) -> None:
-        """Lets so many Deltas more come. Does nothing if the generation has ended."""
+        """Lets `deltas` more Deltas come. Does nothing if the generation has ended."""
         if not exchange.ended and self.lost is None:
             self._spawn(self._send_aside(DeltaCredit(exchange.request_id, deltas=deltas)))
 
     def abandon(self, exchange: Exchange) -> None:
-        """The same as cancel(), if nobody waits for the end any more. Any thread."""
+        """Like cancel(), for when nobody waits for the end any more. Any thread."""
 
         def cancel() -> None:
             if not exchange.ended and self.lost is None:
@@ -94,10 +95,10 @@ class Connection:
         try:
             self._loop.call_soon_threadsafe(cancel)
         except RuntimeError:
-            pass  # The loop is closed, and with it the connection.
+            pass  # The loop is closed, and the connection with it.
 
     def look(self) -> None:
-        """Handles what has arrived by now, the loss of the connection included."""
+        """Handles everything that has arrived so far, including the loss of the connection."""
         try:
             while self.lost is None and (frames := self._link.receive()) is not None:
                 self._handle(frames)
@@ -105,8 +106,8 @@ class Connection:
             self.lose(error)
 
     def learn(self, pong: Pong) -> None:
-        """Raises if it has another boot id than the one before: the daemon has forgotten this
-        connection's requests, and the connection is to be given up."""
+        """Raises if the boot id differs from the one before: the daemon has forgotten this
+        connection's requests, and the connection must be given up."""
         restarted = bool(self.boot_id) and pong.boot_id != self.boot_id
         self.boot_id = pong.boot_id
         self.daemon_version = pong.version
@@ -114,7 +115,7 @@ class Connection:
             raise unreachable("the daemon was restarted; the request is lost")
 
     def lose(self, error: CascadeError, *, abandon: bool = True) -> None:
-        """Gives the connection up: all in flight fail with `error`."""
+        """Gives the connection up: all requests in flight fail with `error`."""
         if self.lost is not None:
             return
         self.lost = error
@@ -128,7 +129,7 @@ class Connection:
             if task is not asyncio.current_task():
                 task.cancel()
 
-    # What arrives.
+    # Messages that arrive.
 
     async def _read(self) -> None:
         try:
@@ -160,7 +161,7 @@ class Connection:
             if error.field in _ENVELOPE or (exchange and exchange is self._ping):
                 raise unreachable(problem) from None
             if exchange is None:
-                return  # more of a request that has failed already
+                return  # another message for a request that has failed already
             later = error.code == ErrorCode.UNSUPPORTED  # a daemon of another version
             code = ErrorCode.UNSUPPORTED if later else ErrorCode.INTERNAL
             self._fail(exchange, CascadeError(code, "reply", problem))
@@ -197,7 +198,7 @@ class Connection:
     # Deadlines.
 
     def _watch(self) -> None:
-        """Looks at the deadlines now and then, as long as anything is in flight."""
+        """Checks the deadlines now and then, as long as anything is in flight."""
         if self._look is not None:
             return
         self._watched_from = self._loop.time()
@@ -210,7 +211,8 @@ class Connection:
 
     def _keep_watch(self) -> None:
         self._look = None
-        # A loop that was busy with something else has not read what may have come long ago.
+        # A loop that was busy with something else has not read messages that may have come long
+        # ago.
         self.look()
         if self.lost is not None or not self._in_flight:
             return
@@ -231,7 +233,8 @@ class Connection:
         waited_ms = (now - exchange.sent_at) * 1000
         if exchange.kind == Kind.CALL and waited_ms > options.timeout_ms:
             late = unreachable(f"the daemon did not answer within {options.timeout_ms} ms")
-            # A daemon from which nothing at all came is gone; one that is busy answers others.
+            # If nothing at all came from the daemon, it has ended; a busy daemon answers other
+            # requests.
             if exchange is self._ping or self._heard_at <= exchange.sent_at:
                 self.lose(late)
             else:
@@ -251,7 +254,7 @@ class Connection:
             )
 
     async def _send_aside(self, message: object, request_id: bytes | None = None) -> None:
-        """Sends what nobody waits for the answer of."""
+        """Sends a message for whose answer nobody waits."""
         if self.lost is not None:
             return
         try:

@@ -1,11 +1,11 @@
-"""Runs a private cascaded for as long as its standard input is open: also a program that is killed
-leaves no daemon behind. Started by private_daemon.py, as a program of its own.
+"""Runs a private cascaded for as long as its standard input is open, so that even a program that is
+killed leaves no daemon behind. private_daemon.py starts it as a program of its own.
 
     python daemon_keeper.py FOLDER COMMAND...
 
-Prints the daemon's process id, or a line with what it could not start it for; and "ended with code
-N" when it ends by itself. In the end it stops the
-daemon and removes FOLDER, which has the daemon's log.
+Prints the daemon's process id, or a line that says why it could not start the daemon; and "ended
+with code N" when the daemon ends by itself. At the end it stops the daemon and removes FOLDER,
+which has the daemon's log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import threading
 from pathlib import Path
 
-# More than the daemon's --stop-timeout.
+# Longer than the daemon's --stop-timeout.
 _STOP_S = 60
 
 
@@ -26,7 +26,7 @@ def _say(line: str) -> None:
     try:
         os.write(1, f"{line}\n".encode())
     except OSError:
-        pass  # Nobody listens any more; standard input says so, too.
+        pass  # Nobody listens any more; standard input says so too.
 
 
 def _keep(daemon: subprocess.Popen[bytes]) -> None:

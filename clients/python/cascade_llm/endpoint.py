@@ -12,7 +12,7 @@ from .run_places import SYSTEM_RUN_DIR, client_run_dirs, owner_of
 _IPC = "ipc://"
 _TCP = "tcp://"
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
-# A sockaddr_un has 108 bytes for a path and its final zero.
+# A sockaddr_un has 108 bytes for a path, including its final zero.
 PATH_BYTES_MAX = 107
 
 _REASONS = {
@@ -24,8 +24,8 @@ _REASONS = {
 
 
 def default_endpoint() -> str:
-    """$CASCADE_ENDPOINT, else that of the places of client_run_dirs() at which a daemon listens,
-    else the first that is there, though nobody listens or this user may not open it, else the
+    """The first of these: $CASCADE_ENDPOINT; the first place of client_run_dirs() where a daemon
+    listens; the first whose socket exists, even if nobody listens or this user may not open it; the
     system's."""
     given = os.environ.get("CASCADE_ENDPOINT", "")
     if given:
@@ -42,19 +42,20 @@ def default_endpoint() -> str:
 
 
 def is_endpoint(text: str) -> bool:
-    """Whether it is meant as one: ipc://PATH or tcp://HOST:PORT."""
+    """Whether the text is meant as an endpoint: ipc://PATH or tcp://HOST:PORT."""
     return text.startswith((_IPC, _TCP))
 
 
 def endpoint_of(run_dir: str | os.PathLike[str], tenant: str = "") -> str:
-    """That of a daemon with `--run-dir RUN_DIR`, and `--tenant TENANT` if it is given."""
+    """The endpoint of a daemon with `--run-dir RUN_DIR`, and with `--tenant TENANT` if it is
+    given."""
     name = f"tenant-{tenant}" if tenant else "cascaded"
     return f"{_IPC}{os.fspath(run_dir)}/{name}.sock"
 
 
 def probe_endpoint(endpoint: str) -> None:
-    """Raises CascadeError invalid_argument for a text that is no endpoint, and unavailable if
-    nobody listens there: ZeroMQ would try again and again in silence."""
+    """Raises CascadeError invalid_argument if the text is not an endpoint, and unavailable if
+    nobody listens there: ZeroMQ would try again and again without an error."""
     if not isinstance(endpoint, str):
         raise invalid_argument(ENDPOINT_FIELD, f"must be a string, got {endpoint!r}")
     if endpoint.startswith(_TCP) and len(endpoint) > len(_TCP):
@@ -84,11 +85,11 @@ def _probe_path(path: bytes) -> None:
 
 
 def _connect_error(path: bytes) -> int:
-    """0: somebody listens there; else why nobody can be reached."""
+    """0 if somebody listens there, else the reason why nobody can be reached."""
     if len(path) > PATH_BYTES_MAX:
         return errno.ENAMETOOLONG
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         problem = probe.connect_ex(path)
-    # EAGAIN: the listener's queue is full; somebody is there.
+    # EAGAIN means that the listener's queue is full, so somebody is there.
     return 0 if problem in (errno.EAGAIN, errno.EINPROGRESS) else problem

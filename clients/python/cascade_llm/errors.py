@@ -9,10 +9,10 @@ from .names import ErrorCode
 if TYPE_CHECKING:
     from .replies import Loading
 
-# The field of errors that say that no daemon was reached, or that it went away.
+# The field of errors that say that no daemon was reached, or that it has ended.
 ENDPOINT_FIELD = "endpoint"
 
-# The errors after which, as the protocol says, another try may help.
+# The errors after which another try may help, according to the protocol.
 _RETRYABLE = frozenset(
     {
         ErrorCode.UNAVAILABLE,
@@ -53,17 +53,17 @@ class CascadeError(Exception):
 
     @property
     def retryable(self) -> bool:
-        """Whether the same request may succeed later. One with a ``session`` may have made its turn
-        before the connection broke: ``get_session()`` tells."""
+        """Whether the same request may succeed later. If it has a ``session``, its turn may have
+        been made before the connection broke: ``get_session()`` tells."""
         return self.retry_after_ms > 0 or self.code in _RETRYABLE
 
     @property
     def unreachable(self) -> bool:
-        """Whether no daemon was reached, or it went away."""
+        """Whether no daemon was reached, or the daemon has ended."""
         return self.code == ErrorCode.UNAVAILABLE and self.field == ENDPOINT_FIELD
 
     def again(self) -> CascadeError:
-        """The same error, to be raised in another place."""
+        """A copy of the error, to be raised in another place."""
         return type(self)(self.code, self.field, self.message, self.retry_after_ms, self.loading)
 
     def __str__(self) -> str:
@@ -75,17 +75,18 @@ class CascadeError(Exception):
 
 
 def invalid_argument(field: str, message: str) -> CascadeError:
-    """An argument that is refused before anything is sent, or a message that cannot be decoded."""
+    """For an argument that is refused before anything is sent, or a message that cannot be
+    decoded."""
     return CascadeError(ErrorCode.INVALID_ARGUMENT, field, message)
 
 
 def unreachable(message: str) -> CascadeError:
-    """No daemon was reached, or it went away."""
+    """For a daemon that was not reached, or has ended."""
     return CascadeError(ErrorCode.UNAVAILABLE, ENDPOINT_FIELD, message)
 
 
 def not_expected(answer: object) -> CascadeError:
-    """The daemon answered with another message than one that answers the request."""
+    """For an answer that is a message of the wrong type."""
     return CascadeError(
         ErrorCode.INTERNAL, "reply", f"the daemon answered with a {type(answer).__name__}"
     )

@@ -1,4 +1,4 @@
-"""What happens in the daemon, as it happens."""
+"""Events in the daemon, as they happen."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from .replies import EventNotice
 
 
 class EventStream:
-    """Made by Client.events(). Iterate over it: EventNotice by EventNotice, in order, none twice
-    and none left out; an EventGap where some are lost for good. It goes on until close(), which
-    ends the loop, or until the daemon is gone: then it raises CascadeError, unreachable, and may
-    be iterated over again when there is a daemon again, beginning with the gap, if there is one.
-    One thread at a time; close() from any."""
+    """Made by Client.events(). Iterate over it: it gives each EventNotice in order, none twice and
+    none left out, and an EventGap where some are lost for good. It continues until close(), which
+    ends the loop, or until the daemon has ended: then it raises CascadeError, unreachable. It may
+    be iterated over again when there is a daemon again; it then begins with the gap, if there is
+    one. One thread at a time; close() from any."""
 
     def __init__(self, client: object, thread: LoopThread, stream: AsyncEventStream) -> None:
-        self._client = client  # a client that nobody else refers to stays open
+        self._client = client  # keeps open a client that nobody else refers to
         self._thread = thread
         self._stream = stream
 
     @property
     def last(self) -> int:
-        """The number of the last event that came from here: a later events(since=…) goes on after
+        """The number of the last event that came from here. A later events(since=…) continues after
         it."""
         return self._stream.last
 
     @property
     def boot_id(self) -> str:
-        """The boot that `last` is of."""
+        """The boot to which `last` belongs."""
         return self._stream.boot_id
 
     def __iter__(self) -> EventStream:
@@ -42,11 +42,11 @@ class EventStream:
             raise StopIteration from None
 
     def next(self, timeout_s: float) -> EventNotice | EventGap | None:
-        """The next one, or None if none came within that time, or the stream was closed."""
+        """The next event, or None if none came within that time or the stream was closed."""
         return self._thread.run(self._stream.next(timeout_s))
 
     def close(self) -> None:
-        """Ends the loop over it, also of another thread."""
+        """Ends the loop over the stream, also in another thread."""
         self._thread.run(self._stream.close())
 
     def __enter__(self) -> EventStream:

@@ -1,4 +1,4 @@
-"""A request in flight, and what came for it."""
+"""A request in flight, and the messages that came for it."""
 
 from __future__ import annotations
 
@@ -47,12 +47,13 @@ class Exchange:
         self._inbox.put_nowait(message)
 
     def end(self, last: object) -> None:
-        """`last`: the last message, or the CascadeError that it failed with."""
+        """`last` is the last message, or the CascadeError with which the request failed."""
         self.ended = True
         self._inbox.put_nowait(last)
 
     async def next(self) -> object:
-        """The next message; the last one again and again. Raises what the request failed with."""
+        """The next message; after the last one, the last one again. Raises the error of a failed
+        request."""
         message = await self._inbox.get()
         if self.ended and self._inbox.empty():
             self._inbox.put_nowait(message)

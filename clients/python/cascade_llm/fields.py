@@ -1,8 +1,8 @@
-"""Dataclasses from and to the maps and array frames of messages, by their annotations.
+"""Reads and writes dataclasses as the maps and array frames of messages, by their annotations.
 
-The order of a class's fields is that on the wire. A field without a default is always there; one
-with a default may be absent, and does not travel if it is None, an empty string or an empty list
-(of an Optional: if it is None). Errors name the field: ``messages[2].role``.
+The order of a class's fields is their order on the wire. A field without a default is always there.
+One with a default may be absent: it is not sent if it is None, an empty string or an empty list
+(for an Optional: if it is None). Errors name the field: ``messages[2].role``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TEXT_BYTES_MAX = 16 << 20
 
 @dataclasses.dataclass(frozen=True)
 class IntRange:
-    """Annotates an int: the numbers that its field can hold."""
+    """Annotates an int with the range of numbers that its field can hold."""
 
     lowest: int
     highest: int
@@ -34,7 +34,7 @@ class IntRange:
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """Annotates a list of numbers that travels as 32-bit words in a frame of its own; `code` is
+    """Annotates a list of numbers that is sent as 32-bit words in a frame of its own; `code` is
     that of the array module."""
 
     code: str
@@ -42,14 +42,15 @@ class Words:
 
 @dataclasses.dataclass(frozen=True)
 class ByteCount:
-    """Annotates bytes: how many there are."""
+    """Annotates bytes with their number."""
 
     count: int
 
 
 @dataclasses.dataclass(frozen=True)
 class JsonText:
-    """Annotates what travels as JSON text: a string is that text, all else is written as JSON."""
+    """Annotates a value that is sent as JSON text: a string is that text, anything else is written
+    as JSON."""
 
 
 Int32 = Annotated[int, IntRange(-(1 << 31), (1 << 31) - 1)]
@@ -64,7 +65,8 @@ JsonValue = Annotated[str | bool | Mapping[str, Any], JsonText()]
 
 
 class Problem(Exception):
-    """What is wrong with a value. The path to it is put together on the way out."""
+    """What is wrong with a value. The path to the value is put together as the exception passes
+    up."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -79,7 +81,7 @@ class Problem(Exception):
 
 class ArrayFrames:
     """The array frames of a received message. Each is given out once: otherwise a few bytes that
-    refer to one frame again and again would take memory without bound."""
+    refer to one frame again and again would take unbounded memory."""
 
     def __init__(self, frames: Sequence[bytes]) -> None:
         self._frames: list[bytes | None] = list(frames)
@@ -102,7 +104,8 @@ _Write = Callable[[Any, list[bytes]], Any]
 
 @dataclasses.dataclass(frozen=True)
 class _Codec:
-    """How values of one type travel; `empty` is the one that does not, if there is one."""
+    """How values of one type are read and written. Values for which `travels` is false are not
+    sent."""
 
     read: _Read
     write: _Write
@@ -133,7 +136,7 @@ def _int_codec(bounds: IntRange) -> _Codec:
         return value
 
     def write(value: Any, _: Any) -> int:
-        # Takes what stands for a whole number, as numpy's integers do.
+        # Also accepts objects that act as a whole number, such as numpy's integers.
         if isinstance(value, bool) or not hasattr(type(value), "__index__"):
             raise Problem("must be a whole number")
         return read(operator.index(value), _)
@@ -205,7 +208,7 @@ def _name_codec(names: type[Name]) -> _Codec:
 
 
 def _has_elements(value: Any) -> bool:
-    """True also of what is no list: it is refused when it is written."""
+    """Also true for a value that is not a list: it is refused when it is written."""
     return value is not None and not (hasattr(type(value), "__len__") and len(value) == 0)
 
 
@@ -335,8 +338,8 @@ _T = TypeVar("_T")
 
 
 def read_fields(cls: type[_T], value: Any, arrays: ArrayFrames) -> _T:
-    """The message or struct that a map is. Keys that `cls` does not have are ignored; nil is as
-    good as absent. Raises Problem."""
+    """The message or struct that a map describes. Keys that `cls` does not have are ignored; nil
+    counts as absent. Raises Problem."""
     if not isinstance(value, dict):
         raise Problem("must be a map")
     if isinstance(value, TwiceKeyed):
@@ -356,8 +359,8 @@ def read_fields(cls: type[_T], value: Any, arrays: ArrayFrames) -> _T:
 
 
 def write_fields(message: Any, frames: list[bytes]) -> dict[str, Any]:
-    """The map of a message or struct; its arrays are appended to `frames`. Raises Problem for a
-    value that its field cannot hold."""
+    """The map of a message or struct; its arrays are appended to `frames`. Raises Problem if a
+    field cannot hold its value."""
     out = {}
     for field in _fields_of(type(message)):
         value = getattr(message, field.name)

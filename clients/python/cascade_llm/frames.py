@@ -97,9 +97,9 @@ class Envelope:
 
 
 def encode(request_id: bytes, message: object, model: str = "") -> list[bytes]:
-    """The frames of a message, meant for that model ("": the default one). CascadeError
-    invalid_argument, with the field, for a value that its field cannot hold, and for a message
-    beyond 64 MiB."""
+    """The frames of a message for `model` ("": the default one). Raises CascadeError
+    invalid_argument, with the field, if a field cannot hold its value, and for a message beyond 64
+    MiB."""
     arrays: list[bytes] = []
     try:
         fields = write_fields(message, arrays)
@@ -115,8 +115,8 @@ def encode(request_id: bytes, message: object, model: str = "") -> list[bytes]:
 
 
 def decode(frames: Sequence[bytes]) -> Envelope:
-    """The message of frames from outside. CascadeError invalid_argument, or unsupported (field
-    "version" or "type"), with the field that is wrong."""
+    """The message of frames from outside. Raises CascadeError invalid_argument, or unsupported
+    (field "version" or "type"), with the field that is wrong."""
     _check_sizes(frames)
     number = _check_header(frames[0])
     try:
@@ -158,7 +158,7 @@ def _check_sizes(frames: Sequence[bytes]) -> None:
 
 
 def _check_header(header: bytes) -> int:
-    """The type number."""
+    """Returns the type number."""
     if len(header) != _HEADER_BYTES:
         raise invalid_argument("header", f"must have {_HEADER_BYTES} bytes, got {len(header)}")
     if header[:4] != _MAGIC:

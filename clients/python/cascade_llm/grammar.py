@@ -12,12 +12,12 @@ from .names import GrammarKind
 
 @dataclass(frozen=True)
 class Grammar:
-    """Made by one of its three methods. docs/constrained_output.md says which schemas there are;
+    """Made by one of its three methods. docs/constrained_output.md says which schemas can be used;
     the daemon refuses others (field "grammar.schema") before anything is computed.
 
         GenerateRequest(messages=…, grammar=Grammar.json_schema({"type": "integer"}))
 
-    An answer whose finish_reason is "stop" is of that form, unless a stop string cut it."""
+    An answer whose finish_reason is "stop" has that form, unless a stop string cut it."""
 
     kind: GrammarKind
     schema: JsonValue = ""  # a str is JSON text
@@ -29,8 +29,8 @@ class Grammar:
 
     @classmethod
     def json_schema(cls, schema: Mapping[str, Any] | bool | str) -> Grammar:
-        """A document for which the schema holds, its properties in the schema's order. `schema`: a
-        dict, or JSON text."""
+        """A document that satisfies the schema, with its properties in the schema's order. `schema`
+        is a dict or JSON text."""
         return cls(GrammarKind.JSON_SCHEMA, schema)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Asks a daemon again and again whether it serves already."""
+"""Asks a daemon again and again whether it serves yet."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .replies import Pong
 from .requests import Ping
 
 _ANSWER_MS = 1_000
-# Bounds of the pause between two questions to a daemon that loads its model.
+# Bounds of the pause between two Pings to a daemon that is loading its model.
 _LOADING_PAUSE_MS_MIN = 10
 _LOADING_PAUSE_MS_MAX = 1_000
 
 
 async def greeted(connection: Connection, timeout_ms: int) -> object:
-    """The answer to a Ping. A daemon that loads its model is waited for, within the timeout."""
+    """The answer to a Ping. Waits for a daemon that is loading its model, within the timeout."""
     clock = asyncio.get_running_loop().time
     deadline = clock() + timeout_ms / 1000
     while True:
@@ -35,7 +35,7 @@ async def greeted(connection: Connection, timeout_ms: int) -> object:
 
 
 class Greeting:
-    """Blocks; any thread, one at a time."""
+    """Calls block. Any thread may use it, one at a time."""
 
     def __init__(self, endpoint: str) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -44,8 +44,8 @@ class Greeting:
         self._dealer.connect(endpoint)
 
     def is_answered(self) -> bool:
-        """False: the daemon loads its model still, or is silent for a second. Raises CascadeError
-        for what is no message of the protocol."""
+        """False if the daemon is still loading its model, or is silent for a second. Raises
+        CascadeError for a message that is not of the protocol."""
         self._dealer.send_multipart(encode(new_request_id(), Ping(), ""))
         if not self._dealer.poll(_ANSWER_MS):
             return False

@@ -1,4 +1,4 @@
-"""The DEALER socket to the daemon, and a monitor that tells when the connection breaks."""
+"""The DEALER socket to the daemon, and a monitor that reports when the connection breaks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from .errors import unreachable
 from .frames import FRAMES_MAX, MESSAGE_BYTES_MAX
 from .options import ClientOptions
 
-# Enough for a last CancelRequest to leave; nobody waits longer for a daemon that is gone.
+# Long enough for a last CancelRequest to leave; nobody waits longer for a daemon that has ended.
 _LINGER_MS = 200
-# The sockets of all clients of a process, four each. The limit of open files is reached first.
+# The sockets of all clients of a process; each client has four. The limit of open files is reached
+# earlier.
 _SOCKETS_MAX = 65_535
 
 
@@ -39,11 +40,11 @@ def _set_options(dealer: zmq.asyncio.Socket, options: ClientOptions) -> None:
 
 
 class Link:
-    """One connection, of one event loop. All errors are CascadeError, unreachable: the link is of
-    no further use then."""
+    """One connection, for one event loop. Every error is a CascadeError, unreachable; after it the
+    link can no longer be used."""
 
     def __init__(self, endpoint: str, options: ClientOptions) -> None:
-        """Connects in the background: whether a daemon is there shows when an answer comes."""
+        """Connects in the background: only an answer shows that a daemon is there."""
         probe_endpoint(endpoint)
         keys = client_keys(endpoint, options)
         context = context_of(os.getpid())
@@ -65,18 +66,18 @@ class Link:
         self._poller = zmq.asyncio.Poller()
         self._poller.register(self._dealer, zmq.POLLIN)
         self._poller.register(self._monitor, zmq.POLLIN)
-        # The same sockets without futures: what has arrived is read at once.
+        # The same sockets without futures: whatever has arrived is read at once.
         self._arrived = zmq.Socket.shadow(self._dealer.underlying)
         self._monitored = zmq.Socket.shadow(self._monitor.underlying)
         self._broken = ""
 
     async def wait(self) -> None:
-        """Until something has arrived, or the connection has broken."""
+        """Waits until something has arrived, or the connection has broken."""
         await self._poller.poll()
 
     def receive(self) -> list[bytes] | None:
-        """A message that has arrived, or None. Raises when the connection is broken and what had
-        arrived before was read, and for a message beyond the limits."""
+        """A message that has arrived, or None. Raises if the connection is broken and everything
+        that had arrived before was read, and for a message beyond the limits."""
         while True:
             try:
                 return self._receive_parts()
@@ -100,7 +101,7 @@ class Link:
         return frames
 
     def _monitor_reports(self) -> str:
-        """Why the connection is of no use any more; empty if it is."""
+        """The reason why the connection can no longer be used; empty if it can."""
         try:
             event = self._monitored.recv_multipart(zmq.NOBLOCK)[0]
         except zmq.Again:
@@ -119,8 +120,8 @@ class Link:
             raise unreachable(f"ZeroMQ: {error}") from None
 
     def close(self, *, abandon: bool) -> None:
-        """With `abandon`, what is not sent yet is dropped instead of being delivered to whoever
-        listens there next."""
+        """With `abandon`, drops the messages that are not sent yet; otherwise whoever listens there
+        next would get them."""
         if self._dealer.closed:
             return
         self._dealer.disable_monitor()

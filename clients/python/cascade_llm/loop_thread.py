@@ -13,13 +13,13 @@ from .errors import unreachable
 
 _T = TypeVar("_T")
 
-# For tasks that have been told to end to do so. Those that do not are cancelled.
+# The time that tasks have to end when they are told to. After it, they are cancelled.
 _END_S = 1.0
 
 
 class _Job(Generic[_T]):
     """A coroutine that another thread waits for. begin() and cancel() are called on the loop, in
-    this order if both are."""
+    this order if both are called."""
 
     def __init__(self, work: Coroutine[Any, Any, _T]) -> None:
         self.outcome: concurrent.futures.Future[_T] = concurrent.futures.Future()
@@ -38,7 +38,7 @@ class _Job(Generic[_T]):
 
     def _finish(self, task: asyncio.Task[_T]) -> None:
         if task.cancelled():
-            # By cancel(), when nobody waits any more, or by the end of the loop.
+            # It was cancelled by cancel(), when nobody waits any more, or by the end of the loop.
             self.outcome.set_exception(unreachable("the client was closed"))
             return
         error = task.exception()
@@ -49,7 +49,7 @@ class _Job(Generic[_T]):
 
 
 class LoopThread:
-    """Any number of threads may run() at once. A fork does not take the thread along."""
+    """Any number of threads may call run() at once. A fork does not have the thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -62,8 +62,8 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """What `work` returns or raises. An exception that interrupts the wait (KeyboardInterrupt)
-        cancels it."""
+        """Returns or raises what `work` does. An exception that interrupts the wait
+        (KeyboardInterrupt) cancels `work`."""
         if os.getpid() != self._pid:
             work.close()
             raise unreachable("a client cannot be used in a forked process")
@@ -76,15 +76,15 @@ class LoopThread:
                 self._loop.call_soon_threadsafe(job.begin)
             return job.outcome.result()
         except BaseException:
-            # KeyboardInterrupt may come at any moment, also when it has hardly begun.
+            # KeyboardInterrupt may come at any moment, even when the wait has hardly begun.
             with self._lock:
                 if not self._stopped:
                     self._loop.call_soon_threadsafe(job.cancel)
             raise
 
     def stop(self, last: Coroutine[Any, Any, None]) -> None:
-        """Does `last`, and ends the thread. Any thread; only the first call does anything, and none
-        does in a fork."""
+        """Runs `last`, and ends the thread. Any thread may call it. Only the first call does
+        anything; in a fork, no call does."""
         if os.getpid() != self._pid:
             return last.close()
         with self._lock:

@@ -1,4 +1,4 @@
-"""The enumerations of the protocol. They travel by name."""
+"""The enumerations of the protocol. Messages carry their names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Name(str, Enum):
 
     @classmethod
     def from_wire(cls: type[_N], name: str) -> _N:
-        """The member of that name. A name that a later daemon added becomes a value of its own,
-        which is equal to its name and in no list of members."""
+        """The member with that name. A name that a later daemon added becomes a value of its own,
+        which equals its name but is in no list of members."""
         try:
             return cls(name)
         except ValueError:
@@ -31,7 +31,7 @@ class Name(str, Enum):
 
 
 class ChunkType(Name):
-    """What a chunk is in a conversation."""
+    """The role of a chunk in a conversation."""
 
     SYSTEM_PROMPT = "SYSTEM_PROMPT"
     CONTEXT = "CONTEXT"
@@ -40,26 +40,26 @@ class ChunkType(Name):
 
 
 class OnMissing(Name):
-    """What a request does about a chunk, or a turn before it, that is gone."""
+    """What a request does if a chunk that it names, or a turn before it, no longer exists."""
 
-    ERROR = "error"  # it is refused
-    SKIP = "skip"  # it goes on without; its Final says without which
+    ERROR = "error"  # the request is refused
+    SKIP = "skip"  # it continues without the chunk; its Final says which one
 
 
 class TextStart(Name):
     """Which token ids begin a text: a tokenizer with SentencePiece's rules drops a space there."""
 
     FIRST = "first"  # the first one
-    NONE = "none"  # none: they go on with a text
-    EACH = "each"  # each, as a text of its own
+    NONE = "none"  # none: they continue a text
+    EACH = "each"  # each one, as a text of its own
 
 
 class ThinkPolicy(Name):
-    """What is kept of an output that has thoughts."""
+    """How much is kept of an output that has thoughts."""
 
-    REPREFILL = "reprefill"  # the answer without them, computed again in idle time
-    KEEP = "keep"  # all
-    DROP = "drop"  # the text only
+    REPREFILL = "reprefill"  # the answer without thoughts, computed again in idle time
+    KEEP = "keep"  # everything
+    DROP = "drop"  # only the text
 
 
 class KvState(Name):
@@ -87,26 +87,26 @@ class MissReason(Name):
 class EventKind(Name):
     """What has happened to a chunk or a request."""
 
-    CHUNK_STORED = "chunk_stored"  # registered, or retained: it has an id from now on
+    CHUNK_STORED = "chunk_stored"  # registered or retained: the chunk has an id from now on
     CHUNK_USED = "chunk_used"  # a request was composed with it
-    CHUNK_EVICTED = "chunk_evicted"  # its K and V are not in memory any more
-    CHUNK_RESTORED = "chunk_restored"  # they are again
-    CHUNK_EXPIRED = "chunk_expired"  # its time was over; it is gone
-    CHUNK_DELETED = "chunk_deleted"  # a client deleted it; it is gone
-    REQUEST_STARTED = "request_started"  # it has left the queue
-    REQUEST_FINISHED = "request_finished"  # it was answered, with success or not
+    CHUNK_EVICTED = "chunk_evicted"  # its K and V are no longer in memory
+    CHUNK_RESTORED = "chunk_restored"  # they are in memory again
+    CHUNK_EXPIRED = "chunk_expired"  # its time was over; it is removed
+    CHUNK_DELETED = "chunk_deleted"  # a client deleted it; it is removed
+    REQUEST_STARTED = "request_started"  # the request has left the queue
+    REQUEST_FINISHED = "request_finished"  # the request was answered, with success or not
 
 
 class GrammarKind(Name):
-    """What form an answer must have."""
+    """The form that an answer must have."""
 
     JSON_OBJECT = "json_object"  # any JSON object
-    JSON_SCHEMA = "json_schema"  # a document for which a JSON schema holds
+    JSON_SCHEMA = "json_schema"  # a document that satisfies a JSON schema
     PARTS = "parts"  # texts and JSON documents put together
 
 
 class ErrorCode(Name):
-    """What kind of failure a CascadeError is."""
+    """The kinds of failure of a CascadeError."""
 
     INVALID_ARGUMENT = "invalid_argument"
     NOT_FOUND = "not_found"

@@ -1,4 +1,4 @@
-"""How long a client waits for what."""
+"""How long a client waits, and which keys and model it uses."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ClientOptions:
-    """Milliseconds, but for the keys."""
+    """Times are in milliseconds."""
 
-    # For connecting, also to a daemon that loads its model, and for every answer but a
-    # generation's, a prefix's, fsck's and backup's.
+    # The time for connecting, also to a daemon that is loading its model, and for every answer
+    # except those to a generation, a prefix, fsck and backup.
     timeout_ms: int = 5_000
-    # If the daemon is silent for so long while a request is in flight, it is asked with a Ping.
+    # If the daemon is silent for this long while a request is in flight, the client asks with a
+    # Ping.
     silence_ms: int = 10_000
-    # A generation of which nothing came for so long although the daemon answers is lost. The daemon
+    # A generation is lost if it sends nothing for this long although the daemon answers. The daemon
     # sends Progress every second.
     lost_ms: int = 60_000
-    # ZeroMQ's own heartbeats: how often, and how long the other side may be silent.
+    # The interval of ZeroMQ's own heartbeats, and how long the other side may be silent.
     heartbeat_interval_ms: int = 5_000
     heartbeat_timeout_ms: int = 15_000
     # For tcp:// endpoints, which accept only clients with keys: the daemon's public key, and the
@@ -25,6 +26,6 @@ class ClientOptions:
     # $CASCADE_KEY_FILE hold.
     server_key: str = ""
     key_file: str = ""
-    # The model that all requests are meant for; "": the daemon's default model. One that is not
-    # loaded is loaded by the first request that needs it.
+    # The model for all requests; "" means the daemon's default model. The first request that needs
+    # a model which is not loaded loads it.
     model: str = ""

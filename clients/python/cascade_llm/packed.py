@@ -1,4 +1,5 @@
-"""MessagePack documents from outside: checked for the limits of the protocol, then unpacked."""
+"""Checks MessagePack documents from outside against the limits of the protocol, then unpacks
+them."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ import msgpack
 DEPTH_MAX = 16
 MAP_KEYS_MAX = 256
 ARRAY_ELEMENTS_MAX = 1 << 20
-# All values of a document together. What a document makes of itself is a multiple of its bytes;
+# The largest number of values in a document. An unpacked document takes a multiple of its bytes;
 # this bounds the multiple.
 VALUES_MAX = 2 << 20
 
-# What the first byte of a value says. Bytes of a value without contents of its own; 0: it has.
+# For each first byte: the bytes of a whole value, if that byte alone decides them; else 0.
 _WHOLE = bytearray(256)
-# Bytes of the length behind the first byte, for strings, byte strings, extensions and containers.
+# For strings, byte strings, extensions and containers: the bytes of the length after the first
+# byte.
 _LENGTH = bytearray(256)
 _EXTENSION = frozenset((0xC7, 0xC8, 0xC9))
 _STRING_KEY = bytearray(256)
@@ -46,7 +48,7 @@ class PackedError(Exception):
 
 
 class TwiceKeyed(dict[str, Any]):
-    """A map in which a key occurs twice. Every reader refuses it."""
+    """A map that has a key twice. Every reader refuses it."""
 
     def __init__(self, key: str) -> None:
         super().__init__()
@@ -54,12 +56,12 @@ class TwiceKeyed(dict[str, Any]):
 
 
 def unpack_map(document: bytes) -> dict[str, Any]:
-    """The map that `document` is. Strings that are not UTF-8 come with lone surrogates in them,
-    maps with a key twice as TwiceKeyed. Raises PackedError for everything else: no map, keys that
-    are not strings, truncated, bytes behind it, a limit exceeded.
+    """The map in `document`. Strings that are not UTF-8 get lone surrogates, and maps with a key
+    twice become TwiceKeyed. Raises PackedError for everything else: not a map, keys that are not
+    strings, truncated, bytes after the map, a limit exceeded.
 
-    The document is walked through once before anything is made of it, so memory grows with the
-    bytes that are there and never with a size that they claim."""
+    The document is walked through once before anything is made of it. So memory grows with the
+    bytes that are there, and never with a size that they claim."""
     _check_structure(document)
     try:
         unpacked = msgpack.unpackb(
@@ -70,7 +72,7 @@ def unpack_map(document: bytes) -> dict[str, Any]:
             object_pairs_hook=_map_of,
         )
     except (ValueError, msgpack.UnpackException) as error:
-        # What a walk does not see: a timestamp that is none.
+        # The walk does not see everything: for example, an invalid timestamp.
         raise PackedError(f"not valid MessagePack: {error}") from None
     assert isinstance(unpacked, dict)
     return unpacked
@@ -89,7 +91,7 @@ def _map_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_structure(document: bytes) -> None:
-    """Walks from value to value. `left` values are still to come in the innermost container; in a
+    """Walks from value to value. `left` values are still to come in the innermost container. In a
     map, where keys and values take turns, a key is next if `left` is even."""
     size = len(document)
     open_containers: list[tuple[int, bool]] = []
@@ -128,8 +130,8 @@ def _check_structure(document: bytes) -> None:
 
 
 def _enter(document: bytes, at: int, byte: int) -> tuple[int, int, bool]:
-    """Behind the head of a container: where, its number of elements, whether it is a map. Behind
-    the end of anything else, with -1 elements."""
+    """For a container: the place after its head, its number of elements, whether it is a map. For
+    anything else: the place after its end, and -1 elements."""
     if 0x80 <= byte < 0xA0:
         return at + 1, byte & 0x0F, byte < 0x90
     if _WHOLE[byte]:
@@ -138,7 +140,7 @@ def _enter(document: bytes, at: int, byte: int) -> tuple[int, int, bool]:
     if width == 0:
         raise PackedError(f"not valid MessagePack at byte {at}")
     length = int.from_bytes(document[at + 1 : at + 1 + width], "big")
-    at += 1 + width  # of a length that is cut off: behind the end, which is found out next
+    at += 1 + width  # if the length is cut off, this is after the end, which is noticed next
     if byte < 0xDC:
         return at + length + (1 if byte in _EXTENSION else 0), -1, False
     is_map = byte >= 0xDE

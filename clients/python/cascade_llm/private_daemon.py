@@ -1,4 +1,4 @@
-"""A cascaded of one's own: started for a model folder, stopped when it is not needed any more."""
+"""A private cascaded: started for a model folder, and stopped when it is no longer needed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_cascaded(given: str | os.PathLike[str] | None) -> str:
 
 
 class PrivateDaemon:
-    """Serves one model on a socket in a folder of its own, which is removed in the end; so is its
+    """Serves one model on a socket in a folder of its own, which is removed at the end; so is its
     state, unless `state_dir` names a folder for it. It stops with stop(), when the object is
     garbage, and when this process ends, however it ends."""
 
@@ -51,8 +51,8 @@ class PrivateDaemon:
         arguments: Sequence[str] = (),
         start_timeout_s: float = 600.0,
     ) -> None:
-        """Returns when it serves. CascadeError `unavailable`, field "cascaded", with what it said
-        last, if it ends instead or takes longer."""
+        """Returns when the daemon serves. Raises CascadeError `unavailable`, field "cascaded", with
+        the daemon's last words, if it ends instead or takes longer."""
         if not Path(model).is_dir():
             raise invalid_argument(
                 "model_path", f"must be the folder of a model, or an endpoint, got {str(model)!r}"
@@ -76,7 +76,8 @@ class PrivateDaemon:
             raise
 
     def stop(self) -> None:
-        """Stops it and waits for its end. Does nothing the second time, and in a fork."""
+        """Stops the daemon and waits for its end. A second call does nothing; nor does a call in a
+        fork."""
         self._end()
 
     def _wait_until_it_serves(self, timeout_s: float) -> None:
@@ -98,13 +99,13 @@ class PrivateDaemon:
         return True
 
     def _look(self, deadline: float) -> None:
-        """Waits a moment. Raises if it has ended, or there is no more time."""
+        """Waits a moment. Raises if the daemon has ended or the time is over."""
         ended = self._told(_LOOK_S)
         if ended is not None or time.monotonic() > deadline:
             raise _not_started(f"{ended or 'takes too long'}: {self._last_words()}")
 
     def _told(self, timeout_s: float) -> str | None:
-        """A line of the keeper, or None if there is none within that time."""
+        """A line from the keeper, or None if none came within that time."""
         assert self._keeper.stdout is not None
         poll = select.poll()
         poll.register(self._keeper.stdout, select.POLLIN)
@@ -128,7 +129,8 @@ def _not_started(how: str) -> CascadeError:
 
 
 def _new_folder() -> Path:
-    """In the temporary folder, or in /tmp if that has too long a name for a socket."""
+    """Makes a folder in the temporary folder, or in /tmp if the temporary folder's name is too long
+    for a socket."""
     longest = len("/cascade-12345678/run/cascaded.sock")
     parent = os.fsencode(tempfile.gettempdir())
     inside = None if len(parent) + longest <= PATH_BYTES_MAX else "/tmp"
@@ -137,13 +139,13 @@ def _new_folder() -> Path:
 
 def _start_keeper(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
     keeper = Path(__file__).with_name("daemon_keeper.py")
-    # With nothing of the environment's Python: it needs the standard library only.
+    # Without Python's environment: the keeper needs only the standard library.
     return subprocess.Popen(
         [sys.executable or "python3", "-I", "-S", str(keeper), str(folder), *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=0,
-        # Ctrl-C in a terminal is this program's to handle.
+        # This program handles Ctrl-C in a terminal.
         start_new_session=True,
     )
 

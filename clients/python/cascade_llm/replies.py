@@ -1,4 +1,4 @@
-"""The messages that the daemon answers with. Times in microseconds, sizes in bytes."""
+"""The messages with which the daemon answers. Times are in microseconds, sizes in bytes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .names import ChunkType, EventKind, MissReason, ThinkPolicy
 
 @dataclass(frozen=True)
 class Pong:
-    boot_id: str  # another one after each start of the daemon
+    boot_id: str  # changes with each start of the daemon
     version: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatusReply:
-    """What the daemon runs, holds and did since its start."""
+    """What the daemon runs and holds, and what it did since its start."""
 
     version: str
     boot_id: str
@@ -55,7 +55,7 @@ class StatusReply:
     prefill_tokens_per_s: float
     decode_tokens_per_s: float
     actors_restarted: list[str]
-    warnings: list[str] = field(default_factory=list)  # what is wrong now, each a sentence
+    warnings: list[str] = field(default_factory=list)  # what is wrong now, one sentence each
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class Accepted:
     """The request waits or runs."""
 
     queue_position: Int32  # requests before it
-    output_id: str = ""  # that the retained output will have, unless an equal one is there
+    output_id: str = ""  # the retained output's future id, unless an equal output exists
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a request is, about every second while it is silent."""
+    """How far a request is; sent about every second while the request is silent."""
 
     prompt_tokens: Int64  # 0: not known yet
     prompt_tokens_done: Int64
@@ -82,7 +82,7 @@ class Delta:
     """More text."""
 
     text: str
-    reasoning: bool  # it is a thought
+    reasoning: bool  # whether the text is a thought
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class Miss:
     """Why a part of a prompt was computed."""
 
     reason: MissReason = MissReason.NONE
-    position: Int64 = 0  # of the first token of the prompt that was not found
-    known_token: Int32 = -1  # what the closest known chain has there instead, or -1
+    position: Int64 = 0  # of the first prompt token that was not found
+    known_token: Int32 = -1  # the closest known chain's token at that position, or -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +99,9 @@ class Usage:
     """Tokens of a generation."""
 
     prompt_tokens: Int64
-    reused_tokens: Int64  # of the prompt: K and V found
-    loaded_tokens: Int64 = 0  # of those: read from disk
-    prefilled_tokens: Int64  # of the prompt: computed now
+    reused_tokens: Int64  # tokens of the prompt whose K and V were found
+    loaded_tokens: Int64 = 0  # the part of them that was read from disk
+    prefilled_tokens: Int64  # tokens of the prompt that were computed now
     miss: Miss = field(default_factory=Miss)
     completion_tokens: Int64
     reasoning_tokens: Int64
@@ -111,14 +111,14 @@ class Usage:
 class Timings:
     queue_us: Int64
     prefill_us: Int64
-    first_token_us: Int64  # from acceptance on
+    first_token_us: Int64  # from acceptance
     decode_us: Int64
     total_us: Int64
 
 
 @dataclass(frozen=True)
 class MissingChunk:
-    """A chunk, or the output of a turn, that an answer was made without."""
+    """A chunk, or the output of a turn, that was missing when an answer was made."""
 
     id: str
     reason: str
@@ -137,18 +137,18 @@ class Final:
     timings: Timings
     seed: Uint64
     output_chunk_id: str  # "": nothing was retained
-    durable: bool = True  # of the retained output: whether it outlives the daemon
+    durable: bool = True  # whether the retained output outlives the daemon
     think_policy: ThinkPolicy = ThinkPolicy.REPREFILL
     top_token_ids: TokenIds = field(default_factory=list)  # n for each token
     top_logprobs: Floats = field(default_factory=list)
-    missing: list[MissingChunk] = field(default_factory=list)  # that it was answered without
+    missing: list[MissingChunk] = field(default_factory=list)  # what it was answered without
     think_spans: list[ThinkSpan] = field(default_factory=list)  # where token_ids are thoughts
 
 
 @dataclass(frozen=True)
 class ChunkReply:
     chunk: Chunk
-    durable: bool = True  # False: the disk takes no writes now; the daemon tries again
+    durable: bool = True  # False: the disk accepts no writes now; the daemon tries again
     ended: list[Holder] = field(default_factory=list)  # by the change
     gone: bool | None = None  # True: nothing holds the chunk any more
 
@@ -158,8 +158,8 @@ class PrefixReply:
     """A pinned beginning of prompts."""
 
     id: str
-    tokens: Int64  # that are pinned
-    references: Int64  # of all connections of the tenant
+    tokens: Int64  # the pinned tokens
+    references: Int64  # from all connections of the tenant
     reused_tokens: Int64
     prefilled_tokens: Int64
     miss: Miss
@@ -171,8 +171,8 @@ class ChunkListReply:
 
     chunks: list[ListedChunk]
     token_ids: TokenIds = field(default_factory=list)
-    token_counts: list[Int64]  # of each chunk's text
-    more: bool  # ask again after the last id
+    token_counts: list[Int64]  # for the text of each chunk
+    more: bool  # True: ask again after the last id
 
     def infos(self) -> list[ChunkInfo]:
         return [ChunkInfo(*pair) for pair in zip(self.chunks, self.token_counts)]
@@ -232,10 +232,10 @@ class CacheStats:
     refault_share: float
     recompute_bonus_s: float
     chunk_bytes: Int64 = 0  # in memory, of all chunks, each page once
-    chunk_disk_bytes: Int64 = 0  # the same on disk
-    saved_tokens: Int64 = 0  # of prompts: found, so not computed
-    saved_us: Int64 = 0  # that computing them would have taken, as estimated now
-    saved_bytes: Int64 = 0  # of K and V that were not written anew
+    chunk_disk_bytes: Int64 = 0  # on disk, of all chunks, each page once
+    saved_tokens: Int64 = 0  # prompt tokens that were found and not computed
+    saved_us: Int64 = 0  # the time to compute them, as estimated now
+    saved_bytes: Int64 = 0  # bytes of K and V that were not written again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,13 +253,13 @@ class DiskStats:
 
 @dataclass(frozen=True)
 class StatsReply:
-    """What chunks and pages take."""
+    """The memory that chunks and pages take."""
 
     groups: list[ChunkGroup]
     chunks_max: Int64
     text_bytes_max: Int64
     pages_of_tenant: Int64
-    cache: CacheStats | None = None  # of the tenant "local" only
+    cache: CacheStats | None = None  # only for the tenant "local"
     disk: DiskStats | None = None
 
 
@@ -307,11 +307,11 @@ class SessionTurn:
 
 @dataclass(frozen=True)
 class SessionOutput:
-    """What became of a turn's output when its session was deleted."""
+    """What happened to a turn's output when its session was deleted."""
 
     id: str
-    gone: bool  # nobody else held it
-    held_by: str = ""  # else who holds it now, for people
+    gone: bool  # nobody else held it, and it is deleted
+    held_by: str = ""  # else its holders, as text for people
 
 
 @dataclass(frozen=True)
@@ -319,7 +319,7 @@ class SessionReply:
     session: SessionInfo
     turns: list[SessionTurn]
     durable: bool
-    outputs: list[SessionOutput] = field(default_factory=list)  # of a deleted session
+    outputs: list[SessionOutput] = field(default_factory=list)  # for a deleted session
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,7 @@ class ExpiryPolicy:
 
 @dataclass(frozen=True)
 class PolicyReply:
-    policies: list[ExpiryPolicy]  # of types whose chunks expire
+    policies: list[ExpiryPolicy]  # for the types whose chunks expire
     durable: bool
 
 
@@ -354,20 +354,20 @@ class ApplyTemplateReply:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelInfo:
-    """A model of the daemon. Sizes are estimates in bytes, 0 where they cannot be told."""
+    """A model of the daemon. Sizes are estimates in bytes, or 0 if they are unknown."""
 
     name: str
     state: str  # "loaded", "loading", "unloading", "unloaded"
-    default: bool  # always loaded; what names no other model is asked of it
-    path: str = ""  # for the tenant "local"
+    default: bool  # always loaded; used by requests that name no model
+    path: str = ""  # only for the tenant "local"
     format: str  # "folder", "gguf"
     weight_type: str  # as the daemon loads it
     disk_bytes: Int64
     weights_bytes: Int64
-    kv_bytes: Int64  # that its K and V may take
+    kv_bytes: Int64  # the memory that its K and V may take
     other_bytes: Int64
     total_bytes: Int64
-    requests: Int64  # that wait or run
+    requests: Int64  # waiting or running requests
     last_used_us: Int64  # Unix time; 0: not since the daemon's start
     problem: str = ""  # why it could not be read or loaded
 
@@ -375,8 +375,8 @@ class ModelInfo:
 @dataclass(frozen=True, kw_only=True)
 class ModelListReply:
     models: list[ModelInfo] = field(default_factory=list)  # the default model first
-    models_dir: str = ""  # for the tenant "local"; "": there is none
-    total_bytes: Int64  # of those that are loaded or being loaded
+    models_dir: str = ""  # only for the tenant "local"; "": there is none
+    total_bytes: Int64  # of the models that are loaded or being loaded
     total_bytes_max: Int64  # 0: no limit
 
 
@@ -387,24 +387,24 @@ class ModelReply:
 
 @dataclass(frozen=True)
 class EventNotice:
-    """Something has happened to a chunk or a request of the client's tenant."""
+    """An event of a chunk or a request of the client's tenant."""
 
     sequence: Int64  # 1, 2, 3, …
-    boot_id: str  # that `sequence` is of
+    boot_id: str  # the boot to which `sequence` belongs
     time_us: Int64
     kind: EventKind
-    id: str  # of the chunk; of a request 32 hexadecimal digits
-    type: ChunkType | None = None  # of the chunk
-    tokens: Int64 = 0  # of the chunk's text; of the prompt; of a finished request's output
-    reason: str = ""  # of a finished request: finish_reason, or the code of its error
+    id: str  # the chunk's; a request's has 32 hexadecimal digits
+    type: ChunkType | None = None  # the chunk's
+    tokens: Int64 = 0  # in the chunk's text, the prompt, or a finished request's output
+    reason: str = ""  # for a finished request: finish_reason, or its error's code
 
 
 @dataclass(frozen=True)
 class EventsReply:
     boot_id: str
     events: list[EventNotice]
-    last: Int64  # the number of the newest that there is
-    gap: bool  # some behind `after` are lost for good
+    last: Int64  # the number of the newest event
+    gap: bool  # some events after `after` are lost for good
 
 
 @dataclass(frozen=True)
@@ -421,15 +421,15 @@ class ErrorInfo:
 
 @dataclass(frozen=True)
 class Loading:
-    """How far a daemon has come with the load of its model."""
+    """How much of its model a daemon has loaded."""
 
     done_bytes: Int64
-    total_bytes: Int64  # 0: it is not known yet
+    total_bytes: Int64  # 0: not known yet
 
 
 @dataclass(frozen=True)
 class ErrorReply:
     error: ErrorInfo
     retry_after_ms: Int64
-    context_tokens_max: Int64 | None = None  # set: the prompt has no room in so many tokens
+    context_tokens_max: Int64 | None = None  # set: the prompt does not fit this many tokens
     loading: Loading | None = None  # why the daemon does not serve yet

@@ -1,6 +1,6 @@
-"""The messages that a client sends, each with its number on the wire in frames.py.
+"""The messages that a client sends; frames.py has each one's number on the wire.
 
-Ranges and meanings are those of docs/protocol.md, section 4; the daemon checks them.
+docs/protocol.md, section 4, has their ranges and meanings; the daemon checks them.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class ChatMessage:
     role: str  # "system", "user", "assistant", "tool"
     content: str
     reasoning: str = ""  # assistant only: thoughts without think tokens
-    verbatim: bool = False  # assistant only: `content` stands in the prompt as it is
-    tool_calls: JsonArray = ""  # assistant only: calls of OpenAI's form, a list or JSON text
-    tool_call_id: str = ""  # tool only: the call that this is the result of
+    verbatim: bool = False  # assistant only: the prompt has `content` as it is
+    tool_calls: JsonArray = ""  # assistant only: calls in OpenAI's form, a list or JSON text
+    tool_call_id: str = ""  # tool only: the call whose result this is
     name: str = ""  # tool only
 
 
@@ -54,11 +54,11 @@ class LogitBias:
 
 @dataclass
 class Sampling:
-    """How tokens are chosen. None: as the model's configuration says, the seed as drawn by the
-    daemon, the penalties 0."""
+    """How tokens are chosen. None means: the model's configuration decides; for the seed, the
+    daemon draws one; for the penalties, 0."""
 
     temperature: float | None = None  # [0, 100]; 0: greedy
-    top_p: float | None = None  # [0, 1]; 0: the likeliest
+    top_p: float | None = None  # [0, 1]; 0: the most likely token
     top_k: Int32 | None = None  # 0: off
     min_p: float | None = None  # [0, 1]
     repetition_penalty: float | None = None  # (0, 100]
@@ -82,29 +82,29 @@ class GenerateRequest:
     ignore_eos: bool = False
     thinking: bool | None = None  # None: the template's default
     retain_output: bool = False  # keep the output as a chunk, with its KV
-    think_policy: ThinkPolicy | None = None  # None: the daemon's
-    stream: bool = False  # the client asks for events in any case
+    think_policy: ThinkPolicy | None = None  # None: the daemon's policy
+    stream: bool = False  # the client always asks for events
     logprobs: bool = False
-    timeout_ms: Int64 = 0  # from acceptance on; 0: none
+    timeout_ms: Int64 = 0  # from acceptance; 0: none
     reuse: bool = True  # False: the whole prompt is computed
     top_logprobs: Int32 = 0  # [0, 20], only with logprobs
-    output_name: str | None = None  # these five of the retained output, as in ChunkUpdate
+    output_name: str | None = None  # these five are for the retained output, as in ChunkUpdate
     output_pinned: bool | None = None
     output_ttl_ms: Int64 | None = None
     output_priority: Int32 | None = None
     output_priority_ms: Int64 | None = None
-    prompt_priority: Int32 | None = None  # both or neither
+    prompt_priority: Int32 | None = None  # set both or neither
     prompt_priority_ms: Int64 | None = None
     session: str = ""  # the session that this is the next turn of; only with chunks
-    previous_output: str = ""  # the conversation that this output ended stands before
+    previous_output: str = ""  # the conversation that this output ended comes before
     parents: list[str] = field(default_factory=list)  # outputs whose turns `messages` has
-    on_missing: OnMissing | None = None  # of what it stands on; None: ERROR
+    on_missing: OnMissing | None = None  # for chunks and turns that no longer exist; None: ERROR
     client_data: str = ""  # kept with the retained output; at most 256 KiB
-    tools: JsonArray = ""  # of OpenAI's form, a list or JSON text; only with messages
+    tools: JsonArray = ""  # in OpenAI's form, a list or JSON text; only with messages
     grammar: Grammar | None = None  # the form that the answer must have
-    delta_credit: Int32 | None = None  # so many deltas may come; None: as they are read
-    prompt_token_ids: TokenIds = field(default_factory=list)  # as they are, special ones too
-    continue_final_message: bool | None = None  # the answer goes on with the last, the assistant's
+    delta_credit: Int32 | None = None  # the most deltas that may come; None: as they are read
+    prompt_token_ids: TokenIds = field(default_factory=list)  # used as they are, special ones too
+    continue_final_message: bool | None = None  # the answer continues the assistant's last message
 
 
 @dataclass
@@ -146,16 +146,17 @@ class ChunkGet:
 
 @dataclass
 class ChunkDelete:
-    """Gives up a holder. Answered with ChunkReply: what ended, and the chunk as it is now."""
+    """Gives up one holder. Answered with ChunkReply: what ended, and the chunk as it is
+    afterwards."""
 
     id: str
-    name: str = ""  # not empty: the holder of this name
-    all: bool | None = None  # True: all holders
+    name: str = ""  # if not empty: gives up the holder with this name
+    all: bool | None = None  # True: gives up all holders
 
 
 @dataclass
 class ChunkUpdate:
-    """Makes all changes that are given, or none. Answered with ChunkReply."""
+    """Makes all of the given changes, or none. Answered with ChunkReply."""
 
     id: str
     name: str | None = None  # "": no name
@@ -174,7 +175,7 @@ class StatsRequest:
 
 @dataclass(kw_only=True)
 class PrefixCache:
-    """Computes and pins the beginning of prompts. Answered with PrefixReply."""
+    """Computes and pins a common beginning of prompts. Answered with PrefixReply."""
 
     chunks: list[ChunkRef] = field(default_factory=list)  # without a query
     messages: list[ChatMessage] = field(default_factory=list)
@@ -186,14 +187,14 @@ class PrefixCache:
 
 @dataclass
 class PrefixAttach:
-    """One reference of this connection more. Answered with PrefixReply."""
+    """Adds one reference of this connection. Answered with PrefixReply."""
 
     id: str
 
 
 @dataclass
 class PrefixRelease:
-    """One reference of this connection less. Answered with PrefixReply."""
+    """Gives up one reference of this connection. Answered with PrefixReply."""
 
     id: str
 
@@ -208,7 +209,7 @@ class ChunkSearch:
 
 @dataclass
 class FsckRequest:
-    """Answered with FsckReply when all on disk was verified."""
+    """Answered with FsckReply when everything on disk was verified."""
 
     repair: bool = False
     state_dir: str = ""
@@ -216,7 +217,7 @@ class FsckRequest:
 
 @dataclass
 class BackupRequest:
-    """Answered with BackupReply when all on disk was copied."""
+    """Answered with BackupReply when everything on disk was copied."""
 
     directory: str
     state_dir: str = ""
@@ -291,7 +292,7 @@ class EventsRequest:
     """Answered with EventsReply."""
 
     after: Int64 = 0
-    boot_id: str = ""  # that `after` is of; "": the daemon's own
+    boot_id: str = ""  # the boot to which `after` belongs; "": the daemon's current one
     limit: Int32 = 1000
 
 
@@ -302,7 +303,8 @@ class ModelListRequest:
 
 @dataclass
 class ModelLoad:
-    """Answered with ModelReply when it is loaded; with `estimate`, with what that would take."""
+    """Answered with ModelReply when the model is loaded; with `estimate`, with what loading would
+    take."""
 
     name: str
     estimate: bool = False
@@ -310,7 +312,7 @@ class ModelLoad:
 
 @dataclass
 class ModelUnload:
-    """Answered with ModelReply when its memory is free."""
+    """Answered with ModelReply when the model's memory is free."""
 
     name: str
 

@@ -1,4 +1,4 @@
-"""Where daemons have their sockets unless they are told: the rule of base/run_places.h."""
+"""The default places of daemons' sockets, by the rule of base/run_places.h."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SYSTEM_RUN_DIR = "/run/cascaded"
 
 
 def owner_of(path: str) -> int | None:
-    """The owner of the folder; None if the path is no folder, or a link."""
+    """The owner of the folder; None if the path is not a folder, or is a link."""
     try:
         info = os.lstat(path)
     except OSError:
@@ -26,7 +26,7 @@ def client_run_dirs(
     none; $XDG_RUNTIME_DIR/cascaded, /run/user/UID/cascaded and /tmp/cascaded-UID, if the folder in
     front of "/cascaded", and that in /tmp itself, is this user's; /run/cascaded, whoever's it is.
     """
-    places: dict[str, None] = {}  # in order, each once
+    places: dict[str, None] = {}  # in order, each only once
     systemd = environment.get("RUNTIME_DIRECTORY", "")
     if systemd.startswith("/"):
         places[systemd.split(":", 1)[0]] = None

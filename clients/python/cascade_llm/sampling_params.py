@@ -14,7 +14,7 @@ from .requests import GenerateRequest, LogitBias, Sampling
 
 @dataclasses.dataclass
 class SamplingParams:
-    """Everything of a GenerateRequest but its prompt. None: as the daemon or the model says."""
+    """Everything of a GenerateRequest except its prompt. None: the daemon or the model decides."""
 
     temperature: float | None = None  # 0: greedy
     max_tokens: int | None = None
@@ -47,7 +47,8 @@ class SamplingParams:
 
     @classmethod
     def of(cls, given: SamplingParams | Mapping[str, Any] | None) -> SamplingParams:
-        """From whatever the methods of ChunkedLLM take: a SamplingParams, a dict, nothing."""
+        """Converts whatever the methods of ChunkedLLM accept: a SamplingParams, a dict, or
+        nothing."""
         if given is None:
             return cls()
         if isinstance(given, cls):
@@ -67,7 +68,7 @@ class SamplingParams:
         return cls(**given)
 
     def request(self) -> GenerateRequest:
-        """Without a prompt."""
+        """A request without a prompt."""
         sampling = Sampling(**{name: getattr(self, name) for name in _SAMPLING})
         if self.logit_bias is not None:
             if not isinstance(self.logit_bias, Mapping):
@@ -85,7 +86,7 @@ class SamplingParams:
 
 
 _ALL = {field.name for field in dataclasses.fields(SamplingParams)}
-# What both have under the same name and with the same meaning.
+# The fields that both classes have with the same name and meaning.
 _SAMPLING = _ALL & {field.name for field in dataclasses.fields(Sampling)} - {"logit_bias"}
 _REQUEST = _ALL & {field.name for field in dataclasses.fields(GenerateRequest)} - {
     "max_tokens",

@@ -1,4 +1,4 @@
-"""A generation as its events come."""
+"""The events of a generation as they come."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from .replies import Final
 
 
 class Stream:
-    """Made by Client.stream(). Iterate over it once: Accepted, Progress and Delta in any number,
-    and in the end the Final. Raises CascadeError if the generation fails.
+    """Made by Client.stream(). Iterate over it once: any number of Accepted, Progress and Delta,
+    and the Final at the end. Raises CascadeError if the generation fails.
 
     Leaving ``with``, or dropping the stream, cancels a generation that has not ended. cancel() may
-    be called from any thread, also while another one iterates."""
+    be called from any thread, even while another one iterates."""
 
     def __init__(self, client: object, thread: LoopThread, stream: AsyncStream) -> None:
-        self._client = client  # a client that nobody else refers to stays open
+        self._client = client  # keeps open a client that nobody else refers to
         self._thread = thread
         self._stream = stream
 
     @property
     def request_id(self) -> bytes:
-        """What Client.cancel() names it by."""
+        """The id that Client.cancel() takes."""
         return self._stream.request_id
 
     @property
     def final(self) -> Final | None:
-        """Its end, once that was read."""
+        """The end of the generation, once it was read."""
         return self._stream.final
 
     def __iter__(self) -> Stream:
@@ -42,13 +42,13 @@ class Stream:
             raise StopIteration from None
 
     def result(self, timeout_s: float | None = None) -> Final:
-        """Reads to the end. After `timeout_s` TimeoutError; the generation goes on then, and may be
-        waited for again."""
+        """Reads to the end. Raises TimeoutError after `timeout_s`; the generation continues then,
+        and may be waited for again."""
         return self._thread.run(asyncio.wait_for(self._stream.result(), timeout_s))
 
     def cancel(self) -> None:
-        """Asks the daemon to end it. It then ends with a Final whose finish_reason is "cancelled"
-        and which holds the text so far. Does nothing if it has ended."""
+        """Asks the daemon to end the generation. It then ends with a Final whose finish_reason is
+        "cancelled" and which has the text so far. Does nothing if it has ended."""
         self._thread.run(self._stream.cancel())
 
     def __enter__(self) -> Stream:
