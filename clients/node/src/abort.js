@@ -1,6 +1,7 @@
-// AbortSignals around promises.
+// Promises that an AbortSignal can end.
 
-// What waits for a signal: one listener of ours for all of it, since Node warns of many.
+// The actions that wait for each signal. They share one listener, since Node warns of many
+// listeners.
 const waiting = new WeakMap();
 
 function onAbort(signal, action) {
@@ -25,7 +26,8 @@ function offAbort(signal, action) {
   signal.removeEventListener('abort', entry.listener);
 }
 
-// `promise`, or the signal's reason as soon as it is aborted; then aborted() is called first.
+// Resolves or fails as `promise`, or fails with the signal's reason as soon as the signal is
+// aborted; in that case it calls aborted() first.
 export async function abortable(promise, signal, aborted = () => {}) {
   if (signal === undefined) return promise;
   let action;

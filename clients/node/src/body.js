@@ -1,6 +1,6 @@
-// Reads the MessagePack body of a message from hostile bytes. Libraries for MessagePack take keys
-// that are there twice, malformed UTF-8, any depth, and memory for a length that is only claimed;
-// some also drop a byte order mark. The protocol wants none of that.
+// Reads the MessagePack body of a message from hostile bytes. MessagePack libraries accept keys
+// that occur twice, malformed UTF-8, any depth, and allocate memory for a length that is only
+// claimed; some also drop a byte order mark. The protocol allows none of that.
 import { isUtf8 } from 'node:buffer';
 
 import { invalidArgument } from './error.js';
@@ -12,7 +12,7 @@ import {
   VALUES_MAX,
 } from './limits.js';
 
-// A floating-point number: 5.0 is no integer, which a JavaScript number does not tell.
+// A floating-point number. A JavaScript number does not tell that 5.0 is not an integer.
 export class Float {
   constructor(value) {
     this.value = value;
@@ -45,7 +45,7 @@ class BodyReader {
     return value;
   }
 
-  // Where the next `count` bytes begin, which are then behind.
+  // Moves past the next `count` bytes and returns where they begin.
   #take(count) {
     const begin = this.#at;
     if (count > this.#bytes.length - begin) fail(`ends within a value, at byte ${begin}`);
@@ -155,8 +155,9 @@ function whole(big) {
   return Number.isSafeInteger(number) ? number : big;
 }
 
-// A Map of: null, boolean, number or bigint (integers), Float, string, Buffer (bin, a view of
-// `bytes`), Extension, arrays and Maps of them. Throws CascadeError invalid_argument, field "body".
+// Returns a Map of: null, boolean, number or bigint (integers), Float, string, Buffer (bin, a view
+// of `bytes`), Extension, and arrays and Maps of these. Throws CascadeError invalid_argument, field
+// "body".
 export function readBody(bytes) {
   return new BodyReader(bytes).document();
 }

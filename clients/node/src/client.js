@@ -1,5 +1,5 @@
-// The client: a method for each thing that can be asked of the daemon. What each does, takes and
-// gives is said in types/client.d.ts.
+// The client, with one method for each request to the daemon. types/client.d.ts says what each
+// method does, takes and returns.
 import { abortable } from './abort.js';
 import { endpointOfRunDir, findEndpoint } from './endpoint.js';
 import { CascadeError, invalidArgument } from './error.js';
@@ -17,11 +17,11 @@ const OPTIONS = {
   heartbeatIntervalMs: 5_000,
   heartbeatTimeoutMs: 15_000,
 };
-// More would not fit the daemon's queue (64 by default) by far, and ZeroMQ holds 1,000 messages for
-// a daemon that is slow to read.
+// The largest number of requests of one batch. The daemon's queue (64 by default) is far smaller,
+// and ZeroMQ holds 1,000 messages for a daemon that is slow to read.
 const BATCH_REQUESTS_MAX = 256;
-const CHUNKS_MAX = 100_000; // of a tenant
-const TIMER_MS_MAX = 2 ** 31 - 1; // what timers and ZeroMQ take
+const CHUNKS_MAX = 100_000; // the most that a tenant can have
+const TIMER_MS_MAX = 2 ** 31 - 1; // the most that timers and ZeroMQ accept
 
 function checkOptions({ endpoint, runDir, signal, serverKey, keyFile, model, ...numbers }) {
   if (endpoint !== undefined && runDir !== undefined) {
@@ -56,7 +56,7 @@ export class Client {
   #endpoint;
   #options;
   #exchange = null; // the connection, or the attempt to make one
-  #opened = null; // a promise of it, when it is open
+  #opened = null; // a promise of that connection, fulfilled when it is open
   #bootId = '';
   #daemonVersion = '';
   #closed = false;
@@ -353,7 +353,7 @@ export class Client {
 
   async #change(name, message, options) {
     const { chunk, ended, gone } = await this.#call(name, message, 'ChunkReply', options);
-    // Older daemons say it by the holders alone.
+    // Older daemons say only by the chunk's holders whether it was deleted.
     return { ...chunk, ended, gone: gone === true || chunk.holders.length === 0 };
   }
 
@@ -365,7 +365,7 @@ export class Client {
     const exchange = await abortable(this.#connected(), signal);
     const reply = exchange.request(id, frames, {
       expect,
-      patience: model === undefined ? patience : 'slow', // it may have to be loaded first
+      patience: model === undefined ? patience : 'slow', // the model may have to be loaded first
     });
     return this.#noting(await abortable(reply, signal, () => exchange.forget(id)));
   }
@@ -375,7 +375,7 @@ export class Client {
     return reply;
   }
 
-  // Whoever calls first after a connection was lost makes a new one.
+  // After a connection was lost, the next caller makes a new one.
   async #connected() {
     if (this.#closed) throw invalidArgument('client', 'is closed');
     if (this.#exchange === null) {
@@ -393,8 +393,8 @@ export class Client {
   }
 }
 
-// A prefix that was computed before its cancellation came would be kept for as long as this
-// connection lasts.
+// Releases a prefix that was computed before its cancellation came. It would otherwise be kept for
+// as long as this connection lasts.
 function releasePrefixOf(exchange, { id: prefix }, model) {
   const id = newRequestId();
   const frames = encode('PrefixRelease', { id: prefix }, id, model);

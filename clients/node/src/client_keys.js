@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 import { invalidArgument } from './error.js';
 
-// Z85 (ZeroMQ RFC 32) of 32 bytes.
+// 32 bytes in Z85 (ZeroMQ RFC 32).
 const KEY = /^[0-9a-zA-Z.\-:+=^!/*?&<>()[\]{}@%$#]{40}$/;
 
 function keyIn(text, name, path) {
@@ -14,9 +14,9 @@ function keyIn(text, name, path) {
   return found[1];
 }
 
-// ZeroMQ's options for a tcp:// endpoint; none for others. serverKey: the daemon's public key;
-// keyFile: the file of the client's own pair (cascadectl key new --curve). By default
-// $CASCADE_SERVER_KEY and $CASCADE_KEY_FILE. Throws CascadeError invalid_argument.
+// ZeroMQ's options for a tcp:// endpoint; no options for others. `serverKey` is the daemon's public
+// key, `keyFile` the file of the client's own pair (cascadectl key new --curve). By default they
+// are $CASCADE_SERVER_KEY and $CASCADE_KEY_FILE. Throws CascadeError invalid_argument.
 export function curveOptions(endpoint, { serverKey, keyFile }) {
   if (!endpoint.startsWith('tcp://')) return {};
   const server = serverKey ?? process.env.CASCADE_SERVER_KEY ?? '';

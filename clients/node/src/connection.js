@@ -1,4 +1,4 @@
-// One ZeroMQ DEALER connection: frames out and in, and the moment when it breaks.
+// One ZeroMQ DEALER connection: sends and receives frames, and notices when it breaks.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { Dealer } from 'zeromq';
@@ -7,7 +7,7 @@ import { curveOptions } from './client_keys.js';
 import { invalidArgument, unreachable } from './error.js';
 import { MESSAGE_BYTES_MAX } from './limits.js';
 
-// Enough for a last CancelRequest to leave; nobody waits longer for a daemon that is gone.
+// Long enough for a last CancelRequest to leave; nobody waits longer for a daemon that has ended.
 const LINGER_MS = 200;
 
 export class Connection {
@@ -19,9 +19,9 @@ export class Connection {
   #received = 0;
   #closed = false;
 
-  // Connects in the background: whether somebody is there shows when an answer comes. Then calls
-  // onFrames(frames) for each message, and at most once onLost(error), after which nothing comes.
-  // Throws CascadeError if ZeroMQ does not take the endpoint.
+  // Connects in the background: only an answer shows that a daemon is there. Then calls
+  // onFrames(frames) for each message, and onLost(error) at most once; after that no message comes.
+  // Throws CascadeError if ZeroMQ does not accept the endpoint.
   static open(endpoint, options, onFrames, onLost) {
     const keys = curveOptions(endpoint, options);
     const connection = new Connection({ ...options, keys }, onFrames, onLost);
@@ -59,8 +59,8 @@ export class Connection {
     if (!this.#sending) this.#sendAll();
   }
 
-  // Nothing is called back any more. What is queued for a daemon that is `lost` is dropped instead
-  // of being delivered to whoever comes next.
+  // Stops all calls back. If the connection is `lost`, drops the queued messages; otherwise whoever
+  // listens there next would get them.
   close({ lost = false } = {}) {
     if (this.#closed) return;
     this.#closed = true;
@@ -92,8 +92,8 @@ export class Connection {
     }
   }
 
-  // What had arrived before the connection broke is announced before its end is: within the turn
-  // of the event loop that follows.
+  // Announces everything that had arrived before the connection broke, and then its end. What had
+  // arrived is announced within the next turn of the event loop.
   async #loseWhenAllIsRead() {
     for (let before = -1; before !== this.#received;) {
       before = this.#received;

@@ -1,4 +1,4 @@
-// Where the daemon listens: the default, and a quick look at whether anybody is there.
+// The daemon's default endpoint, and a quick check whether anybody listens at an endpoint.
 import { existsSync } from 'node:fs';
 import { createConnection } from 'node:net';
 
@@ -22,12 +22,13 @@ export function endpointOfRunDir(runDir) {
   return `${IPC}${runDir}/${SOCKET_NAME}`;
 }
 
-// The sockets at which a client without an endpoint looks, in this order.
+// The sockets at which a client that was given no endpoint looks, in this order.
 function defaultEndpoints() {
   return clientRunDirs(process.geteuid(), process.env, ownerOf).map(endpointOfRunDir);
 }
 
-// $CASCADE_ENDPOINT; else the first of the default sockets that is there; else the system's.
+// The first of these: $CASCADE_ENDPOINT; the first of the default sockets that exists; the
+// system's.
 export function defaultEndpoint() {
   const { CASCADE_ENDPOINT: given } = process.env;
   if (given) return given;
@@ -35,8 +36,8 @@ export function defaultEndpoint() {
   return there ?? endpointOfRunDir(SYSTEM_RUN_DIR);
 }
 
-// The same, but before those that are there comes the first at which somebody listens: a daemon
-// that was killed leaves its socket.
+// Like defaultEndpoint(), but prefers the first socket at which somebody listens to the first that
+// exists: a daemon that was killed leaves its socket behind.
 export async function findEndpoint() {
   if (process.env.CASCADE_ENDPOINT) return process.env.CASCADE_ENDPOINT;
   for (const endpoint of defaultEndpoints()) {
@@ -44,7 +45,7 @@ export async function findEndpoint() {
       await probeEndpoint(endpoint);
       return endpoint;
     } catch {
-      // The next one.
+      // Try the next one.
     }
   }
   return defaultEndpoint();
@@ -63,9 +64,9 @@ function pathOf(endpoint) {
   return path;
 }
 
-// ZeroMQ itself would try again and again in silence. Throws CascadeError: invalid_argument if
-// `endpoint` is not ipc://PATH or tcp://HOST:PORT; unavailable, with the reason, if the socket of
-// an ipc endpoint is not there, not permitted, or nobody listens on it.
+// ZeroMQ itself would try again and again without an error. Throws CascadeError: invalid_argument
+// if `endpoint` is neither ipc://PATH nor tcp://HOST:PORT; unavailable, with the reason, if the
+// socket of an ipc endpoint does not exist or may not be opened, or if nobody listens on it.
 export async function probeEndpoint(endpoint) {
   if (typeof endpoint === 'string' && endpoint.startsWith(TCP) && endpoint.length > TCP.length) {
     return;
@@ -80,7 +81,7 @@ export async function probeEndpoint(endpoint) {
       resolve();
     });
     socket.once('error', ({ code, message }) => {
-      // EAGAIN: the listener's queue is full; somebody is there.
+      // EAGAIN means that the listener's queue is full, so somebody is there.
       if (code === 'EAGAIN') resolve();
       else reject(unreachable(`${REASONS[code] ?? message}: ${path}`));
     });

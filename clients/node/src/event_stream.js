@@ -1,16 +1,16 @@
-// What happens in the daemon, as it happens. A SUB socket tells that there is something new, and
-// the daemon's log what: nothing is missing there. Whether the daemon is there, a SUB socket does
-// not say: the log is asked now and then.
+// Events in the daemon, as they happen. A SUB socket says that there is something new; what it is,
+// is read from the daemon's log, in which nothing is missing. A SUB socket does not show whether
+// the daemon is there, so the log is also asked now and then.
 import { Subscriber } from 'zeromq';
 
 import { abortable } from './abort.js';
 import { MESSAGE_BYTES_MAX } from './limits.js';
 
-// The daemon publishes the events of an endpoint there.
+// The daemon publishes the events of an endpoint at the endpoint with this suffix.
 const SUFFIX = '.events';
-// The daemon is asked whether it is there after so long without a sign of it.
+// After this much silence the daemon is asked whether it is still there.
 const SILENCE_MS = 1000;
-// The events of one EventsRequest.
+// The largest number of events of one EventsRequest.
 const EVENTS_AT_ONCE = 1000;
 const INT64_MAX = 2n ** 63n - 1n;
 const END = { value: undefined, done: true };
@@ -22,17 +22,18 @@ export class EventStream {
   #onEnd;
   #socket = null;
   #ended = false;
-  #ready = []; // events that were read and nobody has asked for yet
-  #begun; // a promise of the place that events come behind
+  #ready = []; // events that were read, but not yet asked for
+  #begun; // a promise, fulfilled when the place is known after which events come
   #fetched; // the number of the last event that was read
   #fetchedBootId;
   #due = true; // there may be more in the log
   #wake = () => {};
-  #turn = Promise.resolve(); // of the last call of next()
+  #turn = Promise.resolve(); // the last call of next()
   #last;
   #bootId = '';
 
-  // `ask(request)` asks the daemon for an EventsReply; `onEnd()` is called when this has ended.
+  // `ask(request)` asks the daemon for an EventsReply. `onEnd()` is called when the stream has
+  // ended.
   constructor(endpoint, ask, { since, bootId = '', signal }, onEnd) {
     signal?.throwIfAborted();
     this.#endpoint = endpoint;
@@ -56,7 +57,7 @@ export class EventStream {
     return this;
   }
 
-  // Calls are answered one after the other.
+  // Calls are answered one after another.
   next() {
     const answered = this.#turn.then(() =>
       abortable(this.#next(), this.#signal, () => this.#end()));
@@ -69,7 +70,7 @@ export class EventStream {
     return END;
   }
 
-  // Where events begin is asked at once, and again by next() if that failed.
+  // Asks at once where events begin. If that fails, next() asks again.
   #begin() {
     this.#begun = this.#fetched === undefined ? this.#askForNow() : Promise.resolve();
     this.#begun.catch(() => {});
@@ -102,7 +103,7 @@ export class EventStream {
   }
 
   async #fetch() {
-    // What is published from now on may be behind the answer.
+    // Events that are published from now on may not be in the answer.
     this.#due = false;
     let reply;
     try {
@@ -125,7 +126,7 @@ export class EventStream {
     if (this.#fetched < last) this.#due = true;
   }
 
-  // Until something was published; a moment at most.
+  // Waits until something was published, but only for a moment.
   async #woken() {
     let timer;
     await new Promise((resolve) => {
@@ -140,7 +141,7 @@ export class EventStream {
     if (this.#socket !== null || this.#ended) return;
     this.#socket = new Subscriber({ linger: 0, maxMessageSize: MESSAGE_BYTES_MAX });
     this.#socket.subscribe();
-    // Over tcp nothing is published: what a look after a silence finds is all.
+    // Nothing is published over tcp: there, events are found only by the look after each silence.
     if (!this.#endpoint.startsWith('tcp://')) this.#socket.connect(`${this.#endpoint}${SUFFIX}`);
     this.#listen(this.#socket);
   }
@@ -152,7 +153,7 @@ export class EventStream {
         this.#wake();
       }
     } catch {
-      // Without it the log is asked now and then all the same.
+      // Even without the socket, the log is asked now and then.
       if (!socket.closed) socket.close();
     }
   }

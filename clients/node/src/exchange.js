@@ -1,5 +1,5 @@
-// The requests in flight on one connection: replies find their requests, and none waits for a
-// daemon that is gone.
+// The requests in flight on one connection: each reply finds its request, and no request waits for
+// a daemon that has ended.
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -9,9 +9,9 @@ import { CascadeError, unreachable } from './error.js';
 import { decode, encode, requestKey } from './frames.js';
 import { newRequestId } from './request_id.js';
 
-// How often deadlines are looked at: a part of the shortest of them.
+// How often deadlines are checked: several times within the shortest of them.
 const LOOKS_PER_DEADLINE = 8;
-// Bounds of the pause between two questions to a daemon that loads its model.
+// Bounds of the pause between two Pings to a daemon that is loading its model.
 const LOADING_PAUSE_MS_MIN = 10;
 const LOADING_PAUSE_MS_MAX = 1_000;
 const EVENTS = new Map([
@@ -31,13 +31,13 @@ export class Exchange {
   #timer = null;
   #lookMs;
   #lookedAt = 0;
-  // Milliseconds that this process was there to listen: while its event loop is blocked, answers
-  // arrive unseen, and nobody is to blame for that.
+  // The milliseconds for which this process was able to listen. While its event loop is blocked,
+  // answers arrive unseen, and that is not the daemon's fault.
   #now = 0;
   #heardAt = 0;
-  #ping = null; // { key, deadline } of our own Ping that is not answered yet
+  #ping = null; // { key, deadline } of our own Ping, while it is not answered
 
-  // `onEnd(exchange)` is called when it has come to its end.
+  // `onEnd(exchange)` is called when the exchange has ended.
   constructor(options, onEnd) {
     this.#options = options;
     this.#onEnd = onEnd;
@@ -45,7 +45,7 @@ export class Exchange {
     this.#lookMs = Math.max(1, Math.min(timeoutMs, silenceMs, lostMs) / LOOKS_PER_DEADLINE);
   }
 
-  // Connects and exchanges a Ping. If that fails it has ended.
+  // Connects and exchanges a Ping. If that fails, the exchange has ended.
   async open(endpoint) {
     try {
       await probeEndpoint(endpoint);
@@ -63,7 +63,7 @@ export class Exchange {
     }
   }
 
-  // A daemon that loads its model is waited for, within timeoutMs.
+  // Waits for a daemon that is loading its model, within timeoutMs.
   async #greet() {
     const deadline = performance.now() + this.#options.timeoutMs;
     for (;;) {
@@ -91,9 +91,9 @@ export class Exchange {
   // Sends `frames` and waits for the message `expect`. `patience`:
   //   call     answered within timeoutMs
   //   slow     takes any time, as long as the daemon answers a Ping
-  //   running  the same, and nothing of it for lostMs means that the daemon has lost it
-  // `onEvent(type, fields)` gets what comes before the last reply. `trace`: an Error that was made
-  // where the request was.
+  //   running  the same, but if nothing comes for lostMs, the daemon has lost the request
+  // `onEvent(type, fields)` gets the messages before the last reply. `trace` is an Error that was
+  // made where the request was made.
   request(id, frames, { expect, patience = 'call', onEvent, trace = new Error() }) {
     return new Promise((resolve, reject) => {
       const fail = (error) => reject(error.raisedAt(trace));
@@ -108,12 +108,12 @@ export class Exchange {
     });
   }
 
-  // Nobody waits for the answer any more: if it comes, it is passed over.
+  // For when nobody waits for the answer any more: if it comes, it is ignored.
   forget(id) {
     this.#settle(Buffer.from(id).toString('hex'), () => {});
   }
 
-  // All requests in flight fail with `error`, and later ones too.
+  // Lets all requests in flight, and all later ones, fail with `error`.
   end(error, { lost = true } = {}) {
     if (this.#ended) return;
     this.#ended = error;
@@ -148,8 +148,9 @@ export class Exchange {
     else this.#dispatch(key, reply);
   }
 
-  // A message of an unknown type, or with a field that is not as it should be, is an error of its
-  // request only; what is no message, or has no request id that we know, is not from a daemon.
+  // Handles a message that cannot be read. An unknown type or a wrong field is an error of its
+  // request only. Anything that is not a message at all, or has an unknown request id, does not
+  // come from a daemon, and ends the exchange.
   #receiveGarbage(key, { code, field, message }) {
     const problem = `${field}: ${message}`;
     if (field !== 'type' && (field === 'version' || !this.#inFlight.has(key))) {
@@ -164,7 +165,7 @@ export class Exchange {
 
   #dispatch(key, { name, message }) {
     const request = this.#inFlight.get(key);
-    if (request === undefined) return; // its answer came too late, or it was given up
+    if (request === undefined) return; // its answer came too late, or the request was given up
     request.heardAt = this.#now;
     if (name === request.expect) {
       this.#settle(key, ({ resolve }) => resolve(message));
@@ -180,7 +181,7 @@ export class Exchange {
     }
   }
 
-  // Whether the daemon is still the one that the requests in flight were sent to.
+  // Returns whether the daemon is still the one to which the requests in flight were sent.
   #learn({ bootId, version }) {
     const restarted = this.#bootId !== '' && bootId !== this.#bootId;
     this.#bootId = bootId;
@@ -200,7 +201,7 @@ export class Exchange {
     this.#ping = null;
   }
 
-  // Sends a Ping if the daemon is silent, and fails what missed its deadline.
+  // Sends a Ping if the daemon is silent. Lets requests fail that missed their deadlines.
   #look() {
     const at = performance.now();
     this.#now += Math.min(at - this.#lookedAt, 2 * this.#lookMs);

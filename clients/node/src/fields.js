@@ -1,15 +1,16 @@
-// Kinds of fields: how each is checked, written and read. Names are those of the protocol
-// (`max_tokens`) on the wire and in errors, and in camel case (`maxTokens`) in JavaScript.
+// Kinds of fields: how each is checked, written and read. On the wire and in errors, names are
+// those of the protocol (`max_tokens`); in JavaScript they are in camel case (`maxTokens`).
 //
-// A kind has read(value, arrays): a value of readBody() -> JavaScript, and write(value, arrays):
-// JavaScript -> what the MessagePack library writes. `arrays` are the frames behind the body.
+// A kind has read(value, arrays), from a value of readBody() to JavaScript, and write(value,
+// arrays), from JavaScript to what the MessagePack library writes. `arrays` are the frames after
+// the body.
 import { endianness } from 'node:os';
 
 import { Float } from './body.js';
 import { invalidArgument } from './error.js';
 import { REQUEST_ID_BYTES, STRING_BYTES_MAX } from './limits.js';
 
-// A problem on its way out of nested fields, which add their names.
+// A problem that passes up through nested fields, each of which adds its name.
 class FieldProblem extends Error {
   path = '';
 
@@ -32,7 +33,7 @@ function at(name, action) {
   }
 }
 
-// Runs `action`; problems come out as a CascadeError that names the field.
+// Runs `action`. A problem becomes a CascadeError that names the field.
 export function namingFields(action) {
   try {
     return action();
@@ -58,7 +59,8 @@ export const string = {
   },
 };
 
-// Travels as JSON text: a string is that text, all else is written as JSON, its keys as they are.
+// Is sent as JSON text: a string is that text, anything else is written as JSON, with its keys
+// unchanged.
 const json = {
   read: string.read,
   write(value) {
@@ -87,7 +89,7 @@ export const boolean = {
 // The MessagePack library writes larger numbers as floating point, but bigints as integers.
 const UINT32_MAX = 2 ** 32 - 1;
 
-// Integers of 64 bits are numbers where a number holds them exactly, else bigints.
+// Integers of 64 bits are numbers if a number holds them exactly, else bigints.
 function integer(min, max) {
   const check = (value) => {
     if (value < min || value > max) fail(`must be between ${min} and ${max}`);
@@ -120,14 +122,14 @@ export const number = {
     if (typeof value !== 'number' && typeof value !== 'bigint') fail('must be a number');
     return Number(value);
   },
-  // A whole number travels as an integer, which the protocol takes wherever it asks for a number.
+  // A whole number is sent as an integer, which the protocol accepts wherever it asks for a number.
   write(value) {
     if (typeof value !== 'number' || !Number.isFinite(value)) fail('must be a finite number');
     return value;
   },
 };
 
-// Any bytes, as many as a string may have.
+// Any bytes, at most as many as a string may have.
 export const bytes = {
   read(value) {
     if (!(value instanceof Uint8Array)) fail('must be bytes');
@@ -199,8 +201,8 @@ export const floatWords = words(Float32Array, (value) => {
   return value;
 });
 
-// A field that may be absent, or nil: then it has the value that `absent` makes, or is not there.
-// What is empty, and would be so if it were absent, does not travel.
+// A field that may be absent, or nil. Then its value is what `absent` makes, or the field is
+// missing. An empty value is not sent if the absent value is also empty.
 export function optional(kind, absent = () => undefined) {
   const omits = absent() !== undefined && absent().length === 0;
   return { ...kind, optional: true, absent, travels: (value) => !(omits && value.length === 0) };
@@ -231,7 +233,7 @@ function checkKeys(value, known) {
   }
 }
 
-// A map. `kinds`: the name on the wire -> its kind, in the order in which they are written.
+// A map. `kinds`: the name on the wire -> its kind, in the order of writing.
 export function struct(kinds) {
   const fields = Object.entries(kinds)
     .map(([wire, kind]) => ({ wire, key: camelCase(wire), kind }));
@@ -265,7 +267,7 @@ export function struct(kinds) {
   };
 }
 
-// A struct that is checked or put together further: read and write pass through these.
+// A struct with a further step: `afterRead` and `beforeWrite` check or convert its values.
 export function adapted(kind, afterRead, beforeWrite) {
   return {
     fields: kind.fields,

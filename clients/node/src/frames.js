@@ -13,14 +13,14 @@ const ABOUT_MODELS = ['ModelListRequest', 'ModelLoad', 'ModelUnload'];
 const HEADER_BYTES = 8; // magic, version, type, flags
 
 // `message` holds the fields in camel case. Throws CascadeError invalid_argument that names a field
-// of the protocol: missing, of another type, unknown, or beyond a limit of all messages.
-// `model`: that it is meant for; undefined: the default model.
+// of the protocol which is missing, of another type, unknown, or beyond a limit of all messages.
+// `model` is the model for which the message is meant; undefined: the default model.
 export function encode(name, message, requestId, model = undefined) {
   const arrays = [];
   const map = namingFields(() => messages[name].write(message, arrays));
   if (model !== undefined && !ABOUT_MODELS.includes(name)) map.model = model;
   const header = Buffer.from([...Buffer.from(MAGIC), VERSION, messageNames.indexOf(name), 0, 0]);
-  // Integers of more than 32 bits are bigints here.
+  // Here integers of more than 32 bits are bigints.
   const body = encodeMessagePack(map, { useBigInt64: true });
   const frames = [header, Buffer.from(requestId), body, ...arrays];
   checkSizes(frames);
@@ -43,7 +43,7 @@ function checkSizes(frames) {
   }
 }
 
-// The name of the message.
+// Returns the name of the message.
 function checkHeader(header) {
   if (header.length !== HEADER_BYTES) {
     throw invalidArgument('header', `must have ${HEADER_BYTES} bytes, got ${header.length}`);
@@ -63,8 +63,8 @@ function checkHeader(header) {
   return messageNames[type];
 }
 
-// `frames`: Buffers from anyone. Returns { name, message }. Throws CascadeError as the daemon would
-// answer: `unsupported` (field version or type), else invalid_argument with the field.
+// `frames` are Buffers from anyone. Returns { name, message }. Throws the CascadeError that the
+// daemon would answer: `unsupported` (field version or type), else invalid_argument with the field.
 export function decode(frames) {
   checkSizes(frames);
   const name = checkHeader(frames[0]);
@@ -73,7 +73,7 @@ export function decode(frames) {
   return { name, message: namingFields(() => messages[name].read(map, arrays)) };
 }
 
-// By which a reply finds its request, in hexadecimal; undefined if there is none.
+// The request id in hexadecimal, by which a reply finds its request; undefined if there is none.
 export function requestKey(frames) {
   return frames[1]?.length === REQUEST_ID_BYTES ? frames[1].toString('hex') : undefined;
 }

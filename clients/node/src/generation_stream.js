@@ -1,4 +1,4 @@
-// A streamed generation: an async iterator over what comes, and its end.
+// A streamed generation: an async iterator over its events and its end.
 import { Running } from './running.js';
 
 const END = { value: undefined, done: true };
@@ -7,7 +7,7 @@ export class GenerationStream {
   #running;
   #result;
   #signal;
-  #events = []; // that nobody has asked for yet
+  #events = []; // events that were not yet asked for
   #waiting = []; // calls of next() that came before their events
   #ended = false;
   #failure = null; // { error } that the next call of next() throws
@@ -63,17 +63,17 @@ export class GenerationStream {
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
-  // A loop that is left early cancels the generation.
+  // Leaving a loop early cancels the generation.
   async return(value) {
     this.#events = [];
     this.#end();
     this.#failure = null;
-    // A daemon that is gone does not go on with it either.
+    // A daemon that has ended does not continue the generation either.
     await this.#running.cancel().catch(() => {});
     return { value, done: true };
   }
 
-  // After an abort, the reader learns of nothing but the abort.
+  // After an abort, the reader gets nothing but the abort.
   #dropIfAborted() {
     if (this.#signal?.aborted && !this.#ended) this.#events = [];
   }

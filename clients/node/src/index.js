@@ -1,4 +1,4 @@
-// Cascade from Node: what this package exports. The types of all of it are in types/.
+// Cascade for Node: the exports of this package. types/ has their types.
 import { Client } from './client.js';
 
 export { Client, chunkReference } from './client.js';

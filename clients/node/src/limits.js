@@ -7,6 +7,6 @@ export const STRING_BYTES_MAX = 16 * 2 ** 20;
 export const DEPTH_MAX = 16;
 export const MAP_KEYS_MAX = 256;
 export const ARRAY_ELEMENTS_MAX = 2 ** 20;
-// The values of a whole body: one byte may be a value, and a value takes many bytes of memory.
+// The values in a whole body: a value may be a single byte, but takes many bytes of memory.
 export const VALUES_MAX = 2 * 2 ** 20;
 export const REQUEST_ID_BYTES = 16;

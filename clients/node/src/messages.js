@@ -1,5 +1,5 @@
-// The messages that clients send and get, field by field, in the order of docs/protocol.md. Their
-// TypeScript types are in types/.
+// The messages that clients send and receive, field by field, in the order of docs/protocol.md.
+// types/ has their TypeScript types.
 import {
   adapted,
   boolean,
@@ -132,7 +132,7 @@ const chunkFields = {
 
 const Chunk = struct({ ...chunkFields, token_ids: optionalWords(int32Words) });
 
-// The chunks of a list share one array of token ids: each has a number of them.
+// The chunks of a list share one array of token ids; each chunk has the number of its own.
 const ListedChunk = struct({ ...chunkFields, token_count: int64 });
 const ChunkListReply = adapted(
   struct({
@@ -251,7 +251,7 @@ const EventNotice = struct({
 
 const ErrorBody = struct({ code: string, field: string, message: string });
 
-// What a chunk may be given when it is registered or changed.
+// The settings of a chunk that is registered or changed.
 const chunkSettings = {
   name: optional(string),
   pinned: optional(boolean),
@@ -488,11 +488,11 @@ const aboutModels = {
   ModelReply: struct({ model: ModelInfo }),
 };
 
-// Name -> struct. The place of a message here is its type number.
+// Name -> struct. The place of a message in this list is its type number.
 export const messages = { ...requests, ...replies, ...aboutModels };
 export const messageNames = Object.keys(messages);
 
-// The structs that stand in messages, by the names that their TypeScript types have.
+// The structs inside messages, by the names of their TypeScript types.
 export const parts = {
   ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
   GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, FsckFinding,

@@ -1,9 +1,9 @@
-// Where daemons have their sockets unless they are told: the rule of base/run_places.h.
+// The default places of daemons' sockets, by the rule of base/run_places.h.
 import { lstatSync } from 'node:fs';
 
 export const SYSTEM_RUN_DIR = '/run/cascaded';
 
-// The owner of the folder; undefined if `path` is no folder, or a link.
+// The owner of the folder; undefined if `path` is not a folder, or is a link.
 export function ownerOf(path) {
   try {
     const info = lstatSync(path);

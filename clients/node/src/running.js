@@ -1,11 +1,12 @@
-// A request that runs for a while, tells how far it is, and can be cancelled.
+// A request that runs for a while, reports its progress, and can be cancelled.
 import { abortable } from './abort.js';
 import { CascadeError } from './error.js';
 import { encode } from './frames.js';
 import { newRequestId } from './request_id.js';
 
-// Deltas that may be under way to who reads slowly; the daemon joins what follows. One is a burst
-// of decode steps, so that a connection of 100 ms does not wait for the grants.
+// The largest number of Deltas that may be on their way to a slow reader; the daemon joins the text
+// after them. A Delta is a burst of decode steps, so a connection of 100 ms does not wait for the
+// grants.
 const DELTAS_UNDER_WAY = 64;
 const DELTAS_PER_GRANT = DELTAS_UNDER_WAY / 2;
 
@@ -13,7 +14,7 @@ function isObject(message) {
   return typeof message === 'object' && message !== null && !Array.isArray(message);
 }
 
-// Its Progress tells a slow request from one that is lost.
+// Progress tells a slow request from a lost one.
 function streamed(message) {
   return isObject(message) ? { ...message, stream: true } : message;
 }
@@ -27,29 +28,30 @@ function withCredit(message, readsDeltas) {
 
 export class Running {
   #exchange = null;
-  #grants = false; // credit for more Deltas, when some have been read
+  #grants = false; // grants credit for more Deltas when some have been read
   #deltasRead = 0; // since the last grant
   #model;
   #trace = new Error();
   #ended = false;
 
-  // The 16 bytes by which CancelRequest names it.
+  // The 16 bytes that CancelRequest uses as the name of this request.
   id = newRequestId();
-  // Its last reply.
+  // A promise of the request's last reply.
   result;
 
-  // `connected()` makes or finds the connection. `onEvent(event)` gets { type: 'accepted',
-  // 'progress' or 'delta', and the fields }; what it throws cancels the request and is its error.
-  // `onLate(exchange, reply)` gets the last reply if the request was aborted too late.
-  // `model`: that it is meant for; undefined: the default model.
+  // `connected()` makes or finds the connection. `onEvent(event)` gets the fields of each event and
+  // its type: 'accepted', 'progress' or 'delta'. An error that it throws cancels the request and
+  // becomes the request's error. `onLate(exchange, reply)` gets the last reply if the request was
+  // aborted too late. `model` is the model for which the request is meant; undefined: the default
+  // model.
   constructor(connected, name, message, { expect, model, signal, onEvent, onLate }) {
     this.#model = model;
     this.result = this.#run(connected, name, message, { expect, signal, onEvent, onLate });
-    // Whoever waits for it hears of its failure; nobody has to.
+    // A failure reaches those who wait for the result, but nobody has to wait.
     this.result.catch(() => {});
   }
 
-  // A generation. `readsDeltas`: deltaRead() will be called for each.
+  // Starts a generation. `readsDeltas`: deltaRead() will be called for each Delta.
   static generation(connected, request, { readsDeltas, ...options }) {
     const message = withCredit(request, readsDeltas);
     const running = new Running(connected, 'GenerateRequest', message,
@@ -58,7 +60,7 @@ export class Running {
     return running;
   }
 
-  // Makes room for others.
+  // Counts a Delta that was read, and grants credit for more when enough were.
   deltaRead() {
     this.#deltasRead += 1;
     if (!this.#grants || this.#ended || this.#deltasRead < DELTAS_PER_GRANT) return;
@@ -66,12 +68,12 @@ export class Running {
     const id = newRequestId();
     const frames = encode('DeltaCredit', { target: this.id, deltas: DELTAS_PER_GRANT }, id,
       this.#model);
-    // It may have ended meanwhile.
+    // The generation may have ended meanwhile.
     this.#exchange.request(id, frames, { expect: 'Ack' }).catch(() => {});
   }
 
-  // Resolves when the daemon has confirmed: the request then ends with what it has so far. One
-  // that has ended, or ends meanwhile, is no error.
+  // Resolves when the daemon has confirmed; the request then ends with what it has so far. It is
+  // not an error if the request has ended, or ends meanwhile.
   async cancel() {
     await this.#started;
     if (this.#ended) return;
@@ -124,7 +126,7 @@ export class Running {
       });
       if (thrown === undefined) return reply;
     } catch (error) {
-      // The daemon goes on with what cannot be read here.
+      // The daemon continues a request whose messages cannot be read here, so cancel it.
       if (error?.field === 'reply') this.#giveUp();
       if (thrown === undefined) throw error;
     }
@@ -137,7 +139,7 @@ export class Running {
     return this.#exchange.request(id, frames, { expect: 'Ack' });
   }
 
-  // Whether the daemon still knew it does not matter.
+  // It does not matter whether the daemon still knew the request.
   #giveUp() {
     this.#sendCancel().catch(() => {});
   }

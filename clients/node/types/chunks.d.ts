@@ -5,8 +5,8 @@ export type ThinkPolicy = 'reprefill' | 'keep' | 'drop';
 export type KvState = 'none' | 'pending' | 'ready';
 
 /**
- * Integers of 64 bits are numbers up to 2^53 and bigints beyond. Only of seeds it is to be
- * expected: counts, sizes and times have the type number here.
+ * Integers of 64 bits are numbers up to 2^53, and bigints beyond. Only seeds are expected to be
+ * that large: counts, sizes and times have the type number here.
  */
 export type Int64 = number | bigint;
 
@@ -24,7 +24,7 @@ export interface ThinkSpan {
   closed: boolean;
 }
 
-/** How an output came to be. */
+/** How an output was generated. */
 export interface GenerationRecord {
   temperature: number;
   topP: number;
@@ -44,7 +44,7 @@ export interface Holder {
   kind: 'retention' | 'request' | 'name' | 'session' | 'pin';
   /** The name, or the session. */
   label: string;
-  /** Of retentions with equal terms. */
+  /** How many retentions with equal terms. */
   count: number;
   /** 0: never. */
   expiresUs: number;
@@ -84,22 +84,22 @@ export interface Chunk {
   registrations: number;
   parentIds: string[];
   published: boolean;
-  /** Of an output: what its request gave. */
+  /** For an output: the data that its request gave. */
   clientData: string;
-  /** None: it is gone. */
+  /** Empty: the chunk is deleted. */
   holders: Holder[];
   tokenIds: Int32Array;
 }
 
-/** A chunk as it is after a change, with the holders that stay. */
+/** A chunk as it is after a change, with its remaining holders. */
 export interface ChangedChunk extends Chunk {
-  /** The holders that ended by the change; `count` of a retention: how many. */
+  /** The holders that ended by the change; in a retention, `count` says how many. */
   ended: Holder[];
-  /** Nothing holds it any more, and it is deleted. */
+  /** Nothing holds the chunk any more, and it is deleted. */
   gone: boolean;
 }
 
-/** What a chunk may be given when it is registered or changed. */
+/** The settings of a chunk that is registered or changed. */
 export interface ChunkSettings {
   name?: string;
   pinned?: boolean;
@@ -155,12 +155,12 @@ export interface SessionTurn {
   outputId: string;
 }
 
-/** What became of a turn's output when its session was deleted. */
+/** What happened to a turn's output when its session was deleted. */
 export interface SessionOutput {
   id: string;
   /** Nobody else held it, and it is deleted. */
   gone: boolean;
-  /** Else who holds it now, for people. */
+  /** Otherwise its holders, as text for people. */
   heldBy: string;
 }
 
@@ -168,7 +168,7 @@ export interface SessionReply {
   session: SessionInfo;
   turns: SessionTurn[];
   durable: boolean;
-  /** Of a deleted session: those of its turns that were there. */
+  /** For a deleted session: the outputs of its turns that existed. */
   outputs: SessionOutput[];
 }
 

@@ -38,86 +38,97 @@ import type {
 } from './tokens.js';
 
 export interface CallOptions {
-  /** Aborted, the call fails with the signal's reason at once. */
+  /** If it is aborted, the call fails at once with the signal's reason. */
   signal?: AbortSignal;
 }
 
 /**
- * Give endpoint or runDir, or neither: then it is the first of the places of defaultEndpoint() at
- * which a daemon listens. Times in milliseconds.
+ * Give endpoint or runDir, or neither. With neither, the client uses the first of the places of
+ * defaultEndpoint() at which a daemon listens. Times are in milliseconds.
  */
 export interface ConnectOptions extends CallOptions {
   /** 'ipc://PATH' or 'tcp://HOST:PORT'. */
   endpoint?: string;
-  /** That of the daemon: the endpoint is its cascaded.sock. */
+  /** The daemon's run directory: the endpoint is the cascaded.sock in it. */
   runDir?: string;
   /**
-   * For connecting, also to a daemon that loads its model, and for answers that come at once
-   * (5000).
+   * The time for connecting, also to a daemon that is loading its model, and for answers that come
+   * at once (5000).
    */
   timeoutMs?: number;
-  /** A daemon that is silent for so long while requests are in flight gets a Ping (10000). */
+  /** After this much silence while requests are in flight, the daemon gets a Ping (10000). */
   silenceMs?: number;
-  /** A generation of which nothing came for so long is lost, even if the daemon answers (60000). */
+  /**
+   * A generation is lost if nothing of it comes for this long, even if the daemon answers (60000).
+   */
   lostMs?: number;
-  /** ZeroMQ's own heartbeats (5000), and how long the other side may be silent (15000). */
+  /**
+   * The interval of ZeroMQ's own heartbeats (5000), and how long the other side may be silent
+   * (15000).
+   */
   heartbeatIntervalMs?: number;
   heartbeatTimeoutMs?: number;
-  /** Of tcp:// endpoints: the daemon's public key; default $CASCADE_SERVER_KEY. */
+  /** For tcp:// endpoints: the daemon's public key; by default $CASCADE_SERVER_KEY. */
   serverKey?: string;
-  /** The file of the client's own pair (`cascadectl key new --curve`), or $CASCADE_KEY_FILE. */
+  /**
+   * The file of the client's own pair (`cascadectl key new --curve`); by default $CASCADE_KEY_FILE.
+   */
   keyFile?: string;
   /**
-   * The model that all requests are meant for; default: the daemon's default model. One that is not
-   * loaded is loaded by the first request that needs it.
+   * The model for all requests; by default the daemon's default model. The first request that needs
+   * a model which is not loaded loads it.
    */
   model?: string;
 }
 
 export interface GenerateOptions extends CallOptions {
   /**
-   * False cancels the generation: it ends with what it has so far, finishReason 'cancelled', and
-   * nothing more is told. What this throws cancels it, too, and is the error of the call.
+   * Returning false cancels the generation: it ends with what it has so far and finishReason
+   * 'cancelled', and no more events come. Throwing cancels it too, and the thrown error is the
+   * error of the call.
    */
   onEvent?: (event: GenerationEvent) => boolean | void;
 }
 
 export interface BatchOptions extends CallOptions {
-  /** The same; `index` is the request's place in the batch. */
+  /** Like GenerateOptions.onEvent; `index` is the request's place in the batch. */
   onEvent?: (index: number, event: GenerationEvent) => boolean | void;
 }
 
-/** A chunk of a list. */
+/** A chunk in a list. */
 export interface ChunkInfo {
   chunk: Chunk;
-  /** Of its text. */
+  /** The tokens of its text. */
   tokens: number;
 }
 
 /**
- * Connects and exchanges a Ping. `options`: a string is an endpoint.
- * Fails with `unavailable`, field 'endpoint', if no daemon answers, or field 'loading' if it loads
- * its model for longer than timeoutMs; with `invalid_argument` if an option or the endpoint is
- * none.
+ * Connects and exchanges a Ping. If `options` is a string, it is an endpoint. Fails with
+ * `unavailable`: field 'endpoint' if no daemon answers, field 'loading' if the daemon takes longer
+ * than timeoutMs to load its model. Fails with `invalid_argument` if an option or the endpoint is
+ * invalid.
  */
 export function connect(options?: ConnectOptions | string): Promise<Client>;
 
 /**
- * $CASCADE_ENDPOINT; else the first cascaded.sock that exists in these folders, of which all but
- * the last count only if they are this user's: /run/cascaded, $XDG_RUNTIME_DIR/cascaded,
- * /run/user/UID/cascaded, /tmp/cascaded-UID, /run/cascaded; else that in /run/cascaded.
+ * $CASCADE_ENDPOINT; else the first cascaded.sock that exists in these folders: the first folder of
+ * $RUNTIME_DIRECTORY; of those that are this user's, /run/cascaded, $XDG_RUNTIME_DIR/cascaded,
+ * /run/user/UID/cascaded and /tmp/cascaded-UID; /run/cascaded, whoever owns it. If none exists, the
+ * one in /run/cascaded.
  */
 export function defaultEndpoint(): string;
 
-/** A reference by id: to an output if the id says so, else of type `otherwise` (CONTEXT). */
+/**
+ * A reference to a chunk by id: an output if the id says so, else of type `otherwise` (CONTEXT).
+ */
 export function chunkReference(id: string, otherwise?: ChunkType): ChunkRef;
 
 /**
  * One connection to the daemon, with any number of requests in flight. All calls fail with
- * CascadeError: what the daemon answered with, what is wrong with the arguments
- * (`invalid_argument`), or `unavailable` with the field 'endpoint': the daemon is not there, does
- * not answer, was restarted, or the connection broke, which all requests in flight fail with. The
- * next call connects again. Prefixes that the lost connection referred to are gone then.
+ * CascadeError: the daemon's own; `invalid_argument` if an argument is wrong; or `unavailable` with
+ * the field 'endpoint' if the daemon is not there, does not answer or was restarted, or if the
+ * connection broke. If the connection broke, all requests in flight fail with that error. The next
+ * call connects again. The prefixes of a lost connection are gone.
  *
  * An open client keeps the process alive: close() it, or declare it with `await using`.
  */
@@ -126,16 +137,16 @@ export class Client implements AsyncDisposable {
   static connect(options?: ConnectOptions | string): Promise<Client>;
 
   readonly endpoint: string;
-  /** As the daemon said in its last Pong: another one after each start of it. */
+  /** From the daemon's last Pong; changes with each start of the daemon. */
   readonly bootId: string;
   readonly daemonVersion: string;
   /**
-   * Whether all that this client changed so far outlives the daemon. False while its disk takes no
-   * writes.
+   * Whether all changes that this client made so far will outlive the daemon. False while the
+   * daemon's disk accepts no writes.
    */
   readonly allDurable: boolean;
 
-  /** What is in flight fails with `cancelled`, field 'client'; the daemon cancels generations. */
+  /** Requests in flight fail with `cancelled`, field 'client'; the daemon cancels generations. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 
@@ -144,50 +155,56 @@ export class Client implements AsyncDisposable {
 
   /** An aborted signal cancels the generation. */
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;
-  /** The same, as an async iterator. It begins at once. */
+  /** Like generate(), but returns an async iterator. The generation begins at once. */
   stream(request: GenerateRequest, options?: CallOptions): GenerationStream;
   /**
-   * At most 256, all in flight at once. Each ends with a Generation or an error of its own, in the
-   * order of the requests; nothing is tried again.
+   * At most 256 requests, all in flight at once. The results have the order of the requests; each
+   * is a Generation or an error of its own. Nothing is tried again.
    */
   generateBatch(
     requests: GenerateRequest[],
     options?: BatchOptions,
   ): Promise<(Generation | CascadeError)[]>;
   /**
-   * Ends a generation with what it has so far; `target`: the stream, or its id. Fails with
-   * `not_found` if it neither waits nor runs.
+   * Ends a generation with what it has so far. `target` is the stream or its id. Fails with
+   * `not_found` if the generation neither waits nor runs.
    */
   cancel(target: GenerationStream | Uint8Array, options?: CallOptions): Promise<void>;
 
-  /** The same type and text again is the same chunk. */
+  /** The same type and text again gives the same chunk. */
   putChunk(type: ChunkType, text: string, options?: CallOptions): Promise<Chunk>;
   putChunk(put: ChunkPut, options?: CallOptions): Promise<Chunk>;
-  /** One page, newest first. */
+  /** One page of the list, newest first. */
   listChunks(request?: ChunkListRequest, options?: CallOptions): Promise<ChunkListReply>;
-  /** All pages, newest first, up to `countMax` chunks (100000); `type` undefined: of all types. */
+  /** All pages, newest first, up to `countMax` chunks (100000). `type` undefined: all types. */
   listAllChunks(type?: ChunkType, countMax?: number, options?: CallOptions): Promise<ChunkInfo[]>;
-  /** Chunks in whose name, text or question all words of `query` stand; `limit` 1 to 1000 (20). */
+  /** Chunks whose name, text or question contains all words of `query`; `limit` 1 to 1000 (20). */
   searchChunks(query: string, limit?: number, options?: CallOptions): Promise<ChunkSearchHit[]>;
-  /** `id`, here and below: an id, or a prefix of at least 8 characters that names one chunk. */
+  /** `id`, here and below, is an id, or a prefix of at least 8 characters that names one chunk. */
   getChunk(id: string, options?: CallOptions): Promise<Chunk>;
-  /** Gives up a holder: that of `name`, all, or a retention. Without holders the chunk is gone. */
+  /**
+   * Gives up one holder: the one of `name`, or a retention; with `all`, all holders. A chunk
+   * without holders is deleted.
+   */
   deleteChunk(
     id: string,
     options?: CallOptions & { name?: string; all?: boolean },
   ): Promise<ChangedChunk>;
-  /** All that is given, or nothing; the chunk as it is now. These are its parts: */
+  /**
+   * Makes all of the given changes, or none. Returns the chunk as it is afterwards. Each of the
+   * calls below makes one of these changes:
+   */
   updateChunk(update: ChunkUpdate, options?: CallOptions): Promise<ChangedChunk>;
-  /** '': no name. */
+  /** An empty `name` means that the chunk has none. */
   renameChunk(id: string, name: string, options?: CallOptions): Promise<ChangedChunk>;
   /** Counts as a use. */
   touchChunk(id: string, options?: CallOptions): Promise<ChangedChunk>;
   pinChunk(id: string, options?: CallOptions): Promise<ChangedChunk>;
-  /** With the last pin ends what is over; the chunk may be `gone` then. */
+  /** With the last pin, the holders whose time is over end too; the chunk may then be `gone`. */
   unpinChunk(id: string, options?: CallOptions): Promise<ChangedChunk>;
-  /** From now; 0: never expires. */
+  /** The time counts from now on; 0: the chunk never expires. */
   setChunkTtl(id: string, ttlMs: Int64, options?: CallOptions): Promise<ChangedChunk>;
-  /** 0 to 100; `durationMs` undefined: for good. */
+  /** `priority` is 0 to 100. `durationMs` undefined: permanently. */
   setChunkPriority(
     id: string,
     priority: number,
@@ -195,26 +212,29 @@ export class Client implements AsyncDisposable {
     options?: CallOptions,
   ): Promise<ChangedChunk>;
 
-  /** Conversations by name, made by generations with `session`; that used last first. */
+  /** Named conversations, which generations with `session` create; most recently used first. */
   listSessions(limit?: number, options?: CallOptions): Promise<SessionInfo[]>;
   getSession(id: string, options?: CallOptions): Promise<SessionReply>;
-  /** The session as it was. With `outputs`, its turns' outputs go that nobody else holds. */
+  /**
+   * Returns the session as it was. With `outputs`, also deletes the outputs of its turns that
+   * nobody else holds.
+   */
   deleteSession(id: string, outputs?: boolean, options?: CallOptions): Promise<SessionReply>;
 
-  /** How long chunks live by default, for the types that expire. */
+  /** The default time to live of chunks, for the types that expire. */
   expiryPolicies(options?: CallOptions): Promise<ExpiryPolicy[]>;
-  /** For chunks that are registered from now on; 0: they do not expire. */
+  /** Applies to chunks that are registered from now on; 0: they do not expire. */
   setExpiryPolicy(type: ChunkType, ttlMs: Int64, options?: CallOptions): Promise<ExpiryPolicy[]>;
 
   /**
-   * Computes what prompts will begin with, and keeps it until it was released as often as it was
-   * cached and attached, or this connection ends.
+   * Computes a common beginning of later prompts. It is kept until it was released as often as it
+   * was cached and attached, or until this connection ends.
    */
   cachePrefix(prefix: PrefixCache, options?: CallOptions): Promise<PrefixReply>;
   attachPrefix(id: string, options?: CallOptions): Promise<PrefixReply>;
   releasePrefix(id: string, options?: CallOptions): Promise<PrefixReply>;
 
-  /** The ids of a text as it stands in a prompt: special tokens in it are not recognised. */
+  /** The ids of a text inside a prompt: special tokens in the text are not recognised. */
   tokenize(text: string, how?: TokenizeOptions, options?: CallOptions): Promise<Int32Array>;
   detokenize(
     tokenIds: Int32Array | number[],
@@ -228,16 +248,18 @@ export class Client implements AsyncDisposable {
     options?: CallOptions,
   ): Promise<ApplyTemplateReply>;
 
-  /** The id of the chunk. */
+  /** Returns the id of the chunk. */
   registerChunk(text: string, type: ChunkType, options?: CallOptions): Promise<string>;
-  /** Answers `query` and keeps the answer as an output chunk. No system prompt if it is ''. */
+  /** Answers `query` and keeps the answer as an output chunk. '' as `systemPrompt` means none. */
   generateAndRetainOutput(
     systemPrompt: string,
     query: string,
     params?: GenerateParams,
     options?: GenerateOptions,
   ): Promise<Generation>;
-  /** Chunks by id: no system prompt if it is ''; contexts and outputs in order; a query. */
+  /**
+   * Composes chunks by id: a system prompt ('' means none), contexts and outputs in order, a query.
+   */
   generateFromChunks(
     systemChunkId: string,
     contextChunkIds: string[],
@@ -247,48 +269,52 @@ export class Client implements AsyncDisposable {
   ): Promise<Generation>;
   /** The output chunks, newest first. */
   getRetainedSequences(options?: CallOptions): Promise<ChunkInfo[]>;
-  /** Gives up a retention of an output, which is deleted if nobody else holds it. */
+  /** Gives up one retention of an output, which is deleted if nobody else holds it. */
   releaseRetainedSequence(id: string, options?: CallOptions): Promise<void>;
-  /** What chunks and pages take, and what the cache did. */
+  /** The memory that chunks and pages take, and what the cache did. */
   getChunkStats(options?: CallOptions): Promise<StatsReply>;
 
   /**
-   * What happens to chunks and requests of this tenant from this call on; with `since`, what came
-   * behind that number first.
+   * The events of this tenant's chunks and requests from this call on; with `since`, the events
+   * after that number come first.
    */
   events(options?: EventsOptions): EventStream;
 
   /** The daemon's models. */
   listModels(options?: CallOptions): Promise<ModelListReply>;
-  /** Resolves when it is loaded. By the tenant 'local' only, as the next two. */
+  /** Resolves when the model is loaded. Only for the tenant 'local', as are the next two. */
   loadModel(name: string, options?: CallOptions): Promise<ModelInfo>;
-  /** What loading it would take; nothing is loaded. */
+  /** What loading the model would take; nothing is loaded. */
   estimateModel(name: string, options?: CallOptions): Promise<ModelInfo>;
-  /** Resolves when its memory is free; its chunks stay on disk. */
+  /** Resolves when the model's memory is free; its chunks stay on disk. */
   unloadModel(name: string, options?: CallOptions): Promise<ModelInfo>;
 
   /**
-   * Verifies all that the daemon has on disk, and repairs it if `repair`. It may take minutes. A
-   * `stateDir` that is not the daemon's is refused (`conflict`); '': whichever it is.
+   * Verifies everything that the daemon has on disk, and repairs it if `repair`. It may take
+   * minutes. A `stateDir` that is not the daemon's is refused (`conflict`); '' matches any.
    */
   fsck(repair?: boolean, stateDir?: string, options?: CallOptions): Promise<FsckReply>;
-  /** The same, copied to `directory`: an absolute path of the daemon's machine, new or empty. */
+  /**
+   * Copies everything to `directory`: an absolute path of the daemon's machine, new or empty.
+   * Otherwise like fsck().
+   */
   backup(directory: string, stateDir?: string, options?: CallOptions): Promise<BackupReply>;
 }
 
 /**
- * The events of a generation; the last has the type 'final'. An error ends it by being thrown. A
- * loop that is left early cancels the generation. What nobody iterates over is kept until the end.
+ * The events of a generation; the last one has the type 'final'. If the generation fails, its error
+ * is thrown. Leaving a loop early cancels the generation. Events that nobody iterates over are kept
+ * until the end.
  */
 export class GenerationStream implements AsyncIterableIterator<StreamEvent> {
   private constructor();
   /** The 16 bytes of the request id. */
   readonly id: Uint8Array;
-  /** How it ends, also for who does not iterate. */
+  /** Resolves to the end of the generation, also if nobody iterates. */
   result(): Promise<Generation>;
   /**
-   * Ends it with what it has so far, finishReason 'cancelled'. Resolves when the daemon has
-   * confirmed; a generation that has ended is no error.
+   * Ends the generation with what it has so far, finishReason 'cancelled'. Resolves when the daemon
+   * has confirmed. It is not an error if the generation has ended.
    */
   cancel(): Promise<void>;
   next(): Promise<IteratorResult<StreamEvent, undefined>>;

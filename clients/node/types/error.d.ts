@@ -15,10 +15,10 @@ export type ErrorCode =
   | 'unavailable'
   | (string & {});
 
-/** How far a daemon is that has just been started and loads its model. */
+/** How far a daemon is that was just started and is loading its model. */
 export interface Loading {
   doneBytes: number;
-  /** 0: it is not known yet. */
+  /** 0: not known yet. */
   totalBytes: number;
 }
 
@@ -33,14 +33,15 @@ export class CascadeError extends Error {
   readonly code: ErrorCode;
   /**
    * What is wrong, in the words of the protocol: 'max_tokens', 'messages[2].role'. 'endpoint' with
-   * the code `unavailable`: the daemon was not reached, is gone, or does not answer. 'client': it
-   * was closed. 'reply': the daemon sent something that cannot be read.
+   * the code `unavailable` means that the daemon was not reached, has ended, or does not answer.
+   * 'client' means that the client was closed. 'reply' means that the daemon sent something that
+   * cannot be read.
    */
   readonly field: string;
-  /** Milliseconds until a new try is worth it; 0: the daemon did not say. */
+  /** Milliseconds until another try is worthwhile; 0: the daemon did not say. */
   readonly retryAfterMs: number;
-  /** Whether the same request may succeed later. What was lost may have been done all the same. */
+  /** Whether the same request may succeed later. A lost request may still have been executed. */
   readonly retryable: boolean;
-  /** Of a daemon that loads its model, and does not serve yet. */
+  /** Set if the daemon is loading its model and does not serve yet. */
   readonly loading: Loading | undefined;
 }

@@ -4,44 +4,44 @@ import type { ChunkType, Int64 } from './chunks.js';
 
 /** Daemons of later versions may send others. */
 export type EventKind =
-  /** Registered, or retained: it has an id from now on. */
+  /** The chunk was registered or retained: it has an id from now on. */
   | 'chunk_stored'
-  /** A request was composed with it. */
+  /** A request was composed with the chunk. */
   | 'chunk_used'
-  /** Its K and V are not in memory any more. */
+  /** The chunk's K and V are no longer in memory. */
   | 'chunk_evicted'
-  /** They are again. */
+  /** The chunk's K and V are in memory again. */
   | 'chunk_restored'
-  /** Its time was over; it is gone. */
+  /** The chunk's time was over; it is removed. */
   | 'chunk_expired'
-  /** A client deleted it; it is gone. */
+  /** A client deleted the chunk; it is removed. */
   | 'chunk_deleted'
-  /** It has left the queue. */
+  /** The request has left the queue. */
   | 'request_started'
-  /** It was answered, with success or not. */
+  /** The request was answered, with success or not. */
   | 'request_finished'
   | (string & {});
 
 export interface EventNotice {
   /** 1, 2, 3, … */
   sequence: Int64;
-  /** The boot that `sequence` is of. */
+  /** The boot to which `sequence` belongs. */
   bootId: string;
   timeUs: Int64;
   kind: EventKind;
-  /** Of the chunk; of a request 32 hexadecimal digits. */
+  /** The id of the chunk; for a request, its id as 32 hexadecimal digits. */
   id: string;
-  /** Of the chunk. */
+  /** The type of the chunk. */
   type?: ChunkType;
-  /** Of the chunk's text; of the prompt; of a finished request's output. */
+  /** The tokens of the chunk's text, of the prompt, or of a finished request's output. */
   tokens: Int64;
-  /** Of a finished request: finishReason, or the code of its error. */
+  /** For a finished request: finishReason, or the code of its error. */
   reason: string;
 }
 
 /**
- * Events are lost for good: what was known of the daemon is to be read anew. What comes next is
- * behind the number `after` of the boot `bootId`.
+ * Events are lost for good: everything known about the daemon must be read anew. The next events
+ * come after the number `after` of the boot `bootId`.
  */
 export interface EventGap {
   kind: 'gap';
@@ -51,24 +51,24 @@ export interface EventGap {
 
 /** An aborted signal ends the stream with the signal's reason. */
 export interface EventsOptions extends CallOptions {
-  /** The number of the last event that is known: what came behind it comes first. */
+  /** The number of the last known event: the events after it come first. */
   since?: Int64;
-  /** The boot that `since` is of, if that is known. */
+  /** The boot to which `since` belongs, if that is known. */
   bootId?: string;
 }
 
 /**
- * Made by Client.events(). Events come in order, none twice and none left out; an EventGap where
- * some are lost for good. It goes on until the loop is left, return() is called or the client is
- * closed. When the daemon is gone, next() fails with CascadeError (`unavailable`); called again
- * when there is a daemon again, it goes on, beginning with the gap, if there is one. An open stream
- * keeps the process alive.
+ * Made by Client.events(). Events come in order, none twice and none left out; an EventGap comes
+ * where some are lost for good. The stream continues until the loop is left, return() is called or
+ * the client is closed. When the daemon has ended, next() fails with CascadeError (`unavailable`).
+ * If it is called again when there is a daemon again, the stream continues, beginning with the gap,
+ * if there is one. An open stream keeps the process alive.
  */
 export class EventStream implements AsyncIterableIterator<EventNotice | EventGap> {
   private constructor();
   /** The number of the last event that came from here, for a later `since`; undefined: none yet. */
   readonly last: Int64 | undefined;
-  /** The boot that `last` is of; '': not known yet. */
+  /** The boot to which `last` belongs; '': not known yet. */
   readonly bootId: string;
   next(): Promise<IteratorResult<EventNotice | EventGap, undefined>>;
   return(): Promise<IteratorResult<EventNotice | EventGap, undefined>>;

@@ -1,17 +1,17 @@
-// Generations and prefixes: what is asked, what comes, how it ends.
+// Generations and prefixes: requests, events, results.
 import type { ChunkRef, Int64, ThinkPolicy, ThinkSpan } from './chunks.js';
 import type { Grammar, Tool, ToolCall } from './tools.js';
 
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool';
   content: string;
-  /** Of the assistant only: thoughts without think tokens. */
+  /** For the assistant only: thoughts without think tokens. */
   reasoning?: string;
-  /** Of the assistant only: content stands in the prompt as it is. */
+  /** For the assistant only: the prompt has `content` as it is. */
   verbatim?: boolean;
-  /** Of the assistant only. */
+  /** For the assistant only. */
   toolCalls?: ToolCall[] | string;
-  /** Of a tool only: the call that this is the result of. */
+  /** For a tool only: the call whose result this is. */
   toolCallId?: string;
   name?: string;
 }
@@ -40,7 +40,7 @@ export interface Prompt {
   prompt?: string;
 }
 
-/** Everything of a request but its prompt. */
+/** Everything of a request except its prompt. */
 export interface GenerateParams {
   maxTokens?: number;
   sampling?: Sampling;
@@ -49,7 +49,7 @@ export interface GenerateParams {
   thinking?: boolean;
   retainOutput?: boolean;
   thinkPolicy?: ThinkPolicy;
-  /** Set by the client: it does not matter here. */
+  /** Ignored: the client sets it. */
   stream?: boolean;
   logprobs?: boolean;
   timeoutMs?: Int64;
@@ -63,23 +63,26 @@ export interface GenerateParams {
   promptPriority?: number;
   promptPriorityMs?: Int64;
   session?: string;
-  /** The output that ended the conversation which stands before; not with a session. */
+  /** The output that ended the conversation before this request; not with a session. */
   previousOutput?: string;
-  /** Outputs whose turns `messages` has; only with retainOutput. */
+  /** The outputs whose turns `messages` has; only with retainOutput. */
   parents?: string[];
-  /** If a chunk that it names, or a turn before it, is gone; 'error' if absent. */
+  /** For chunks that it names, or turns before it, that no longer exist; 'error' if absent. */
   onMissing?: 'error' | 'skip';
   /** Kept with the retained output; at most 256 KiB. */
   clientData?: string;
-  /** What the model may call; only with messages. */
+  /** The functions that the model may call; only with messages. */
   tools?: Tool[] | string;
-  /** The form that the answer must have; one that ends with 'stop' has it. */
+  /** The form that the answer must have; an answer that ends with 'stop' has it. */
   grammar?: Grammar;
-  /** In place of the other prompts: token ids as they are, special ones too. */
+  /** In place of the other prompts: token ids, used as they are, special ones too. */
   promptTokenIds?: Int32Array | number[];
-  /** The answer goes on with the last message, the assistant's. */
+  /** The answer continues the last message, which is the assistant's. */
   continueFinalMessage?: boolean;
-  /** So many deltas may come, the rest of the text with the end; undefined: as they are read. */
+  /**
+   * The most deltas that may come; the rest of the text comes at the end. Undefined: as they are
+   * read.
+   */
   deltaCredit?: number;
 }
 
@@ -87,14 +90,14 @@ export interface GenerateRequest extends Prompt, GenerateParams {}
 
 export interface PrefixCache extends Prompt {
   thinking?: boolean;
-  /** Set by the client: it does not matter here. */
+  /** Ignored: the client sets it. */
   stream?: boolean;
   timeoutMs?: Int64;
 }
 
 export interface Accepted {
   queuePosition: number;
-  /** That the retained output will have, unless an equal one is there; else empty. */
+  /** The id that the retained output will have, unless an equal one exists; else empty. */
   outputId: string;
 }
 
@@ -103,14 +106,14 @@ export interface Progress {
   promptTokens: number;
   promptTokensDone: number;
   tokensPerS: number;
-  /** To the first token; 0: not known. */
+  /** The time to the first token; 0: not known. */
   etaUs: number;
   queuePosition: number;
 }
 
 export interface Delta {
   text: string;
-  /** The text is a thought. */
+  /** Whether the text is a thought. */
   reasoning: boolean;
 }
 
@@ -146,7 +149,7 @@ export interface Generation {
   /** 'stop', 'length' or 'cancelled'. */
   finishReason: string;
   tokenIds: Int32Array;
-  /** Empty if not asked for, as are topTokenIds and topLogprobs. */
+  /** Empty if not asked for; so are topTokenIds and topLogprobs. */
   logprobs: Float32Array;
   usage: Usage;
   timings: Timings;
@@ -157,19 +160,19 @@ export interface Generation {
   thinkPolicy: ThinkPolicy;
   topTokenIds: Int32Array;
   topLogprobs: Float32Array;
-  /** What it was answered without. */
+  /** The chunks and turns that were missing when it was answered. */
   missing: { id: string; reason: string }[];
   /** Where tokenIds are thoughts. */
   thinkSpans: ThinkSpan[];
 }
 
-/** What a running generation tells. */
+/** An event of a running generation. */
 export type GenerationEvent =
   | ({ type: 'accepted' } & Accepted)
   | ({ type: 'progress' } & Progress)
   | ({ type: 'delta' } & Delta);
 
-/** The same of a stream, whose last event is the end. */
+/** An event of a stream; the last one is the end of the generation. */
 export type StreamEvent = GenerationEvent | ({ type: 'final' } & Generation);
 
 export interface PrefixReply {

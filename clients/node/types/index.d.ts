@@ -1,5 +1,5 @@
-// The types of the package. Meaning, units and limits of all fields: docs/protocol.md, where their
-// names have underscores (`maxTokens` is `max_tokens`).
+// The types of the package. docs/protocol.md has the meaning, units and limits of all fields; there
+// their names have underscores (`maxTokens` is `max_tokens`).
 export { Client, GenerationStream, chunkReference, connect, defaultEndpoint } from './client.js';
 export type {
   BatchOptions,
@@ -18,8 +18,8 @@ export * from './tokens.js';
 export * from './tools.js';
 
 /**
- * `text` without anything that a terminal obeys: control characters become their pictures,
- * controls of direction U+FFFD. Newline and tab stay. What models and other users write is not to
- * be trusted with a terminal.
+ * `text` without anything that a terminal obeys: control characters become their pictures, controls
+ * of direction become U+FFFD, newline and tab stay. Text from models and other users must not be
+ * trusted with a terminal.
  */
 export function sanitized(text: string): string;

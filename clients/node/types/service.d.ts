@@ -1,4 +1,4 @@
-// What the daemon says of itself.
+// What the daemon says about itself.
 import type { ChunkType } from './chunks.js';
 
 export interface StatusReply {
@@ -39,7 +39,7 @@ export interface StatusReply {
   prefillTokensPerS: number;
   decodeTokensPerS: number;
   actorsRestarted: string[];
-  /** What is wrong now, each a sentence. */
+  /** What is wrong now, one sentence each. */
   warnings: string[];
 }
 
@@ -100,32 +100,32 @@ export interface StatsReply {
   chunksMax: number;
   textBytesMax: number;
   pagesOfTenant: number;
-  /** Of the tenant 'local' only. */
+  /** Only for the tenant 'local'. */
   cache?: CacheStats;
-  /** Of the tenant 'local' of a daemon that keeps K and V on disk only. */
+  /** Only for the tenant 'local', and only if the daemon keeps K and V on disk. */
   disk?: DiskStats;
 }
 
-/** A model of the daemon. Sizes are estimates in bytes, 0 where they cannot be told. */
+/** A model of the daemon. Sizes are estimates in bytes, or 0 if they are unknown. */
 export interface ModelInfo {
   name: string;
   state: 'loaded' | 'loading' | 'unloading' | 'unloaded';
-  /** Always loaded; what names no other model is asked of it. */
+  /** Always loaded; used by requests that name no other model. */
   default: boolean;
-  /** For the tenant 'local'; others: ''. */
+  /** Only for the tenant 'local'; '' for others. */
   path: string;
   format: 'folder' | 'gguf';
   /** As the daemon loads it. */
   weightType: string;
   diskBytes: number;
   weightsBytes: number;
-  /** That its K and V may take. */
+  /** The memory that its K and V may take. */
   kvBytes: number;
   otherBytes: number;
   totalBytes: number;
-  /** That wait or run. */
+  /** The requests that wait or run. */
   requests: number;
-  /** Unix time; 0: not since the daemon's start. */
+  /** Unix time; 0: not used since the daemon's start. */
   lastUsedUs: number;
   /** Why it could not be read or loaded; '': there is no problem. */
   problem: string;
@@ -134,9 +134,9 @@ export interface ModelInfo {
 export interface ModelListReply {
   /** The default model first. */
   models: ModelInfo[];
-  /** For the tenant 'local'; '': there is none. */
+  /** Only for the tenant 'local'; '': there is none. */
   modelsDir: string;
-  /** Of those that are loaded or being loaded. */
+  /** The models that are loaded or being loaded. */
   totalBytes: number;
   /** 0: no limit. */
   totalBytesMax: number;

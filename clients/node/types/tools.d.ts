@@ -1,7 +1,11 @@
-// What a model may call, what it called, and the form that its answer must have. These stand in
-// requests as JSON, in OpenAI's form: their names are not in camel case. A string is JSON text.
+// The functions that a model may call, its calls, and the form that its answer must have. Requests
+// contain these as JSON in OpenAI's form, so their names are not in camel case. A string is JSON
+// text.
 
-/** docs/constrained_output.md says which schemas can be used. Properties come in this order. */
+/**
+ * docs/constrained_output.md says which schemas can be used. An answer's properties come in the
+ * schema's order.
+ */
 export type JsonSchema = boolean | { [keyword: string]: unknown };
 
 export interface Tool {
@@ -26,8 +30,8 @@ export type GrammarPart =
   | { repeat: GrammarPart; min?: number; max?: number; separator?: string };
 
 /**
- * 'json_object': any JSON object, without a schema. 'json_schema': a document for which the schema
- * holds. 'parts': texts and documents put together.
+ * 'json_object': any JSON object, without a schema. 'json_schema': a document that satisfies the
+ * schema. 'parts': texts and documents put together.
  */
 export type Grammar =
   | { kind: 'json_object' }
