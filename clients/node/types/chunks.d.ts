@@ -39,7 +39,7 @@ export interface GenerationRecord {
   logitBiasCount: number;
 }
 
-/** Who keeps a chunk: it lives as long as one of its holders. */
+/** A holder of a chunk: the chunk lives as long as one of its holders. */
 export interface Holder {
   kind: 'retention' | 'request' | 'name' | 'session' | 'pin';
   /** The name, or the session. */

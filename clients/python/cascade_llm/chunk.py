@@ -36,7 +36,7 @@ class GenerationRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """Who keeps a chunk: it lives as long as one of its holders."""
+    """A holder of a chunk: the chunk lives as long as one of its holders."""
 
     kind: str  # "retention", "request", "name", "session", "pin"
     label: str = ""  # the name, or the session

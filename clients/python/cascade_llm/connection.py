@@ -190,7 +190,7 @@ class Connection:
         exchange.end(last)
 
     def _fail(self, exchange: Exchange, error: CascadeError) -> None:
-        """Ends an exchange with an error, and cancels a generation that the daemon may still run."""
+        """Ends an exchange with an error; cancels a generation that the daemon may still run."""
         if exchange.kind == Kind.WORK:
             self._spawn(self._send_aside(CancelRequest(exchange.request_id)))
         self._end(exchange, error)
