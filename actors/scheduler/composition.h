@@ -45,19 +45,20 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
 // Returns the conversation of `refs`, which are in the order of cascade levels: a system prompt (at
 // most one, first), contexts and outputs in the order given, a query (at most one, last).
 //  - A context belongs to the user message that follows it: its text comes first, then a blank
-//    line, then the message. A context is left out if the message of the next output was made of
-//    it already, so that the output names it after the last output before its query. Two contexts
-//    are the same if their ids, or their whole texts, are equal.
+//    line, then the message. A context is left out if the message of the next output was already
+//    made of it, that is, if that output names it after the last output among its chunks. Two
+//    contexts are the same if their ids, or their whole texts, are equal.
 //  - An output stands for its turn: the user message that it answers, and the answer. It may also
 //    be named as a context.
 //  - Contexts that no query follows become a user message of their own.
 // Errors: kInvalidArgument with field "chunks[i].…" (order, type, both or neither of id and text),
 // or "chunks" (no user message at the end; more than `text_bytes_max` bytes of text, counted with
 // the contexts that are left out as repeated); kNotFound as ChunkRegistry::find.
+//
 // A chunk that is named by an id and is gone is kNotFound, or is left out and named in `missing`.
 // With `to_answer` false, for a prompt that others will begin with, the conversation may end with
-// any message.
-// The chunks of `earlier` come before all of `refs` except a system prompt, which replaces theirs.
+// any message. The chunks of `earlier` come before all of `refs` except a system prompt, which
+// replaces theirs.
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
                             ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer = true,
                             const Earlier& earlier = {}, OnMissing on_missing = OnMissing::kError);

@@ -47,7 +47,7 @@ struct Request {
   std::vector<ChatMessage> messages;        // empty for a raw prompt
   std::vector<std::string> parent_ids;      // of the chunks that it was composed from
   std::vector<wire::MissingChunk> missing;  // chunks that it was also to be composed from
-  std::string begun;                        // the last message, if the answer goes on with it
+  std::string begun;                        // the assistant's text that the answer goes on with
   bool begun_verbatim = false;              // as in ChatMessage
   std::vector<int32_t> prompt;
   std::vector<TextUse> texts;  // the chunks' texts in the prompt

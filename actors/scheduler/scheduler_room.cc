@@ -5,8 +5,9 @@
 
 namespace cascade {
 
-// Returns how long the answer may become: as long as context and KV memory allow, without what
-// others have pinned. At least one token, since pins may be released.
+// Returns how long the answer may become: no longer than the request or the default says, and no
+// longer than context and KV memory allow without what others have pinned. At least one token,
+// since pins may be released.
 int32_t SchedulerCore::answer_tokens(const Request& request) {
   const int64_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;

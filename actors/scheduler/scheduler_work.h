@@ -43,7 +43,8 @@ struct Lease {
   int32_t priority;
   int64_t since_us;  // Unix time
 };
-// A chunk as it was before a request. If the request's pin is refused, the chunk is made so again.
+// A chunk as it was before a request. If the request's pin is refused, the chunk becomes this
+// again.
 struct ChunkBefore {
   std::vector<Holder> holders;  // empty: it did not exist
   int64_t registrations = 0;

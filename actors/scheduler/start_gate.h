@@ -33,7 +33,7 @@ class StartGate {
     }
     parked_.emplace_back(client, std::move(envelope));
   }
-  // The client is gone, and with it its requests.
+  // The client is gone: drops its requests.
   void client_gone(const Client& client) {
     std::erase_if(parked_, [&](const Parked& parked) { return parked.first == client; });
   }

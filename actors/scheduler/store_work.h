@@ -70,7 +70,7 @@ struct Writing {
     Removal why;
     std::vector<int32_t> chain = {};  // only for kPublic: the chain to forget
   };
-  TenantId owner;        // of these pages: kPublic if the chain begins with public ones
+  TenantId owner;        // of these pages: kPublic for public ones, with which the chain may begin
   TenantId chain_owner;  // as in Writeback
   std::vector<int32_t> chain;
   ChainIndex::Node* last;  // acquired

@@ -59,15 +59,16 @@ class StoredPages {
   // stands for no page.
   void move_chain_end(const std::optional<Digest>& before, const std::optional<Digest>& after);
 
-  // Returns the keys of the chain's pages, wherever the pages are: in memory, on disk, or nowhere.
-  // There may be others after a page that was evicted from the disk.
+  // Returns the keys of all pages of the chain, wherever the pages are: in memory, on disk, or
+  // nowhere. Pages may be left after one that was evicted from the disk.
   std::vector<Digest> path_of(TenantId owner, std::span<const int32_t> chain) const;
 
   // The store does not have the page any more.
   void note_gone(const Digest& key);
   // Removes the page and all pages that go on from it and belong to no chunk.
   void remove_from(const Digest& key, const StoredName* erased = nullptr);
-  // Removes pages of the path, beginning at its end, up to the first one that something else needs.
+  // Removes pages of the path, beginning at its end. Stops before the first one that something else
+  // needs.
   void remove_unshared(const std::vector<Digest>& path, const StoredName* erased = nullptr);
   // False: it is the answer to somebody else's job.
   bool on(const wire::StoreAck& ack);

@@ -23,8 +23,8 @@
 namespace cascade {
 
 // One thread. A pinned chunk whose chain is not held waits: its pages are promised to it, and the
-// chain is read or computed. heal() tries again to compute a chain that is known and cannot be
-// computed now. The chain of a system prompt is tried again when the chunk is used.
+// chain is read or computed. If a known chain cannot be computed now, heal() tries again. The chain
+// of a system prompt is tried again when the chunk is used.
 class ChunkPins {
  public:
   // Has the chunk's chain, which is known, computed when nothing else is to do.

@@ -64,8 +64,8 @@ class TextPins {
   void give_up(const ChunkName& chunk, const Digest& end);
   // Drops the chunk's pins.
   void unpin(const ChunkName& chunk);
-  // Drops the chains of all chunks that contain a text which ends in one of the pages `ends` and
-  // has the tokens `text`.
+  // Drops the chains, of whichever chunk, that contain a text which ends in one of the pages `ends`
+  // and has the tokens `text`.
   void drop_behind(const std::set<Digest>& ends, std::span<const int32_t> text);
 
   // Calls visit(chunk, end, pin) for each.
