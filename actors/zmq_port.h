@@ -92,8 +92,9 @@ class ZmqPort {
   ZmqPort(const ZmqPort&) = delete;
   ZmqPort& operator=(const ZmqPort&) = delete;
 
-  // Errors: kIo with the endpoint as field. With connections_max on ipc or tcp, the endpoint is
-  // ADDRESS:PORT; an existing socket file is replaced, and remains after the end.
+  // Errors: kIo with the endpoint as field. With connections_max, a tcp endpoint must be
+  // ADDRESS:PORT, and at an ipc endpoint an existing socket file is replaced; the new file remains
+  // after the end.
   Status bind(const std::string& endpoint);
   // The same with a socket that is already bound to the endpoint and listens. ZeroMQ takes a
   // duplicate of the descriptor, and does not remove the socket's file at the end.

@@ -74,7 +74,7 @@ std::optional<Choices::News> Choices::take() {
     if (!choice.open) continue;
     std::optional<wire::Message> message = choice.exchange->take();
     if (!message) {
-      if (choice.exchange->abandoned()) abandon();  // it had too much to hold
+      if (choice.exchange->abandoned()) abandon();  // too many bytes waited in it
       continue;
     }
     if (put_back(choice, *message)) continue;

@@ -331,7 +331,7 @@ class HttpServer {
   const HttpOptions& options_;
   const bool is_unix_;
   TenantParts bodies_;
-  TenantParts busy_;  // connections being served: at most half, so that others find one
+  TenantParts busy_;  // connections being served: half of the limit, so that others find one
   ConnectionTable table_;
   ConnectionTable::Id next_id_ = 1;
   std::map<ConnectionTable::Id, Connection*> connections_;

@@ -1,5 +1,5 @@
-// Boost.Beast parses; requests that it accepts although they should be refused are refused before
-// it.
+// Boost.Beast parses. Requests that Beast would accept, although they must be refused, are refused
+// before it sees them.
 #include "actors/http/request_parser.h"
 
 #include <boost/beast/http/parser.hpp>
