@@ -1,4 +1,4 @@
-// Tells whether a page was ever evicted, even long ago, with some ten bits of memory for each
+// Tells whether a page was ever evicted, even long ago, with ten to twenty bits of memory for each
 // eviction.
 #pragma once
 

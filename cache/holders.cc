@@ -101,7 +101,7 @@ Holder split(Chunk& chunk, Holder* holder) {
   return one;
 }
 
-// Makes one of the two retentions whose ends are nearest to each other.
+// Joins into one the two retentions whose ends are nearest to each other.
 void join_retentions(Holders& holders) {
   Holders retentions;
   std::erase_if(holders, [&](const Holder& holder) {

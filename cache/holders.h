@@ -61,7 +61,7 @@ void change_unnamed(Chunk& chunk, const HolderTerms& terms, EndedHolders* ended 
 // Ends the holders of all names; retentions of the same terms take their places.
 void clear_names(Chunk& chunk, EndedHolders* ended = nullptr);
 
-// Gives up one holder of a client that has no name: the retention that ends first and is not
+// Gives up one holder of a client that has no name: the first to end of the retentions that are not
 // pinned. The last retention takes with it the holder that requests brought along. Without
 // retentions, that holder is given up; without that one, the holder of the only name. A session's
 // turn is never given up. Errors, field "id", nothing is changed: kConflict if several names hold

@@ -16,8 +16,8 @@ constexpr double kLatestWeight = 0.25;
 constexpr double kJumpMax = 2;
 // After this many slices, the time at a position does not become more certain.
 constexpr int kCountSure = 4;
-// How wrong a measured time usually is, and the least that b/a may differ from its expected value.
-// Together they say how much the expected value counts.
+// How wrong a measured time usually is, and a lower limit for how far b/a may be from its expected
+// value. Together they say how much the expected value counts.
 constexpr double kNoise = 0.1;
 constexpr double kGrowthDoubt = 2e-4;
 

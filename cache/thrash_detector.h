@@ -9,11 +9,12 @@ namespace cascade {
 
 // Looks at the latest accesses to pages, as many as the cache has pages. A page that is computed
 // again although it was evicted lately is a *refault*: a somewhat larger cache would have had it.
-// The alarm goes on when nearly all accesses are refaults: a working set larger than the cache
-// looks like this, and ordinary traffic does not. If pages that were evicted long ago (*far* ones)
-// count too, practically all accesses must be refaults or far ones. The alarm goes off when most of
-// the misses are neither any more, or when there are no misses. (Hits do not end it: a reaction
-// that keeps a part of the working set causes hits, and would end itself.) One thread.
+// The alarm begins when nearly all accesses are refaults: a working set larger than the cache looks
+// like this, and ordinary traffic does not. If pages that were evicted long ago (*far* ones) count
+// too, practically all accesses must be refaults or far ones. The alarm ends when no more than
+// kEndShare of the misses are refaults or far ones, or when there are no misses. (Hits do not end
+// it: a reaction that keeps a part of the working set causes hits, and would end itself.) One
+// thread.
 class ThrashDetector {
  public:
   // Share of refaults in the accesses. In public traces it stays below 0.96 at every capacity from
@@ -21,7 +22,8 @@ class ThrashDetector {
   static constexpr double kAlarmShare = 0.96;
   // The same, with the far ones included.
   static constexpr double kFarAlarmShare = 0.998;
-  // Share of refaults in the misses. In public traces it is below 0.4 on average.
+  // The alarm ends when refaults and far ones are no more than this share of the misses. In public
+  // traces refaults are below 0.4 of the misses on average.
   static constexpr double kEndShare = 0.6;
   // Fewer accesses do not justify a judgement; more would delay it.
   static constexpr size_t kWindowMin = 16;
@@ -34,7 +36,7 @@ class ThrashDetector {
   void add_miss(bool refault, bool known) { add({1, 1, refault ? 1 : 0, known ? 1 : 0}); }
 
   bool alarm() const { return alarm_; }
-  // How many times the alarm went on.
+  // How many times the alarm began.
   int64_t alarms() const { return alarms_; }
   // Share of refaults in the latest accesses, in [0, 1].
   double refault_share() const { return share_; }
