@@ -43,10 +43,10 @@ class ChunkTable {
   // anew. Returns how many rows were wrong.
   Result<size_t> repair();
 
-  // Finds chunks of the tenant, and published ones, whose name, text or query contain all of the
-  // words; newest first, at most `limit`. Words are separated by spaces; case and accents do not
-  // matter. Errors: kInvalidArgument, field "query": no words, or more than 32 words or 1,024
-  // bytes.
+  // Finds chunks of the tenant, and published ones, newest first, at most `limit`. Every word must
+  // be in the name, the text or the query of the chunk; different words may be in different ones of
+  // these. Words are separated by spaces; case and accents do not matter. Errors: kInvalidArgument,
+  // field "query": no words, or more than 32 words or 1,024 bytes.
   Result<std::vector<SearchHit>> search(std::string_view tenant, std::string_view query,
                                         size_t limit);
   // Words of deleted texts stay in the search index until its parts are merged. Does a part of that

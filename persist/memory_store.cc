@@ -1,4 +1,4 @@
-// A map.
+// Keeps chunks, sessions and policies in maps.
 #include "persist/memory_store.h"
 
 #include <algorithm>
