@@ -149,8 +149,8 @@ struct ChunkListRequest {
   std::string after;     // id of the last chunk of the previous page, or empty
 };
 
-// Finds chunks whose name, text or query contain all words of `query`, newest first. Answered with
-// ChunkSearchReply.
+// Finds chunks, newest first. Every word of `query` must be in the name, the text or the query of
+// the chunk; different words may be in different ones of these. Answered with ChunkSearchReply.
 struct ChunkSearch {
   std::string query;   // words between spaces; case and accents do not matter
   int32_t limit = 20;  // [1, 1000]

@@ -1,4 +1,4 @@
-// A table, and its look-up.
+// The table of routes, and the look-up in it.
 #include "wire/http/routes.h"
 
 #include <array>
