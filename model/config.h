@@ -90,8 +90,8 @@ struct ModelConfig {
 // Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters); a file that has both
 // must say the same in both. Multimodal wrappers, recurrent models and mixtures of experts are
 // refused: the error says which of these a model_type is, if it is known.
-// An absent sliding_window is 4,096 for mistral, gemma3, qwen2 and qwen3, as in transformers; only
-// null means none.
+// An absent sliding_window is 4,096 for mistral and gemma3, and for qwen2 and qwen3 if
+// use_sliding_window is true, as in transformers; only null means none.
 // Errors, each with the key as `field` and the file in the message: kInvalidArgument for a missing
 // or ill-typed key, a value outside its limits (layers and heads <= 512, hidden_size <= 65,536,
 // vocab_size <= 2^21, ...), no RoPE theta; kUnsupported for an unknown model_type, hidden_act or

@@ -155,8 +155,9 @@ Result<SpannedText> stable_history(const ConversationContext& context, const Sta
 }
 
 // The conversation up to the text of its last message, the assistant's. In `answered`, `mark`
-// stands for that text. A verbatim message `begun` has its thoughts and everything else in its own
-// text, as in `history`, so the conversation before it is taken from there.
+// stands for that text. If `begun`, that message, is verbatim, its own text has the thoughts and
+// everything else, as in `history`; then the conversation is taken from `history`, where `mark` is,
+// too.
 Result<SpannedText> before_answer(const ConversationContext& context, const StandIns& stand_ins,
                                   std::span<const ChatMessage> answered, const std::string& mark,
                                   const ChatMessage& begun, const Result<SpannedText>& history) {

@@ -149,7 +149,7 @@ std::optional<Digest> PackedCache::known_digest(const SourceState& source) {
 }
 
 void PackedCache::remember_digest(const SourceState& source, const Digest& weights) {
-  // A time far ahead of the clock was set on purpose: a later change gives the file another time.
+  // A time far ahead of the clock was set by somebody; a later change gives the file another time.
   const int64_t age_ns = clock_.wall_us() * 1000 - source.changed_ns;
   if (age_ns > -kTimeStepNs && age_ns < kTimeStepNs) return;
   if (!prepare_to_write()) return;

@@ -75,11 +75,11 @@ class Tokenizer {
   // many long tokens take no more time and memory. `goes_on`: the ids continue an earlier text.
   std::optional<std::string> decode(std::span<const int32_t> ids, bool skip_special,
                                     size_t bytes_max, bool goes_on = false) const;
-  // What each of `ids` adds to a text; nullopt if that is more than `bytes_max` bytes. With kFirst,
-  // the joined bytes of all tokens that are not special equal decode() with `skip_special`, except
-  // for malformed UTF-8; with kNone, they equal decode() of ids that continue an earlier text. If
-  // the decoder does more than put tokens one after another, the pieces are an approximation: see
-  // token_bytes().
+  // What each of `ids` adds to a text; nullopt if that is more than `bytes_max` bytes. Joined, the
+  // bytes of all tokens that are not special equal decode() with `skip_special`, except for
+  // malformed UTF-8: with kFirst, decode() of a text of their own; with kNone, decode() of ids that
+  // continue an earlier text. If the decoder does more than put tokens one after another, the
+  // pieces are an approximation: see token_bytes().
   std::optional<std::vector<TokenPiece>> pieces(std::span<const int32_t> ids, TextStart start,
                                                 size_t bytes_max) const;
 

@@ -31,8 +31,9 @@ constexpr std::array<Architecture, 8> kArchitectures = {{
     {"smollm3", "smollm3"},
 }};
 
-// A key after "ARCHITECTURE." that says that something is computed. Only the architecture that is
-// named here computes it, and `config` is its name in a configuration; all others refuse the key.
+// A key after "ARCHITECTURE." that says that something is computed. Only `architecture` computes it
+// (empty: no architecture does), and `config` is its name in a configuration; others refuse the
+// key.
 struct Computed {
   std::string_view gguf;
   std::string_view config = {};

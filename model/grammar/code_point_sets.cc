@@ -71,7 +71,7 @@ std::vector<bool> reached(const std::vector<std::vector<uint32_t>>& edges,
   return seen;
 }
 
-// Whether a text is in the combination, if it is in `a` or not, and in `b` or not.
+// Whether a text is in the combination, given whether it is in `a` and whether it is in `b`.
 bool is_in(Combination how, bool in_a, bool in_b) {
   switch (how) {
     case Combination::kBoth: return in_a && in_b;
@@ -81,7 +81,7 @@ bool is_in(Combination how, bool in_a, bool in_b) {
   return false;
 }
 
-// Whether a text of the combination may go on, if it may go on in `a` or not, and in `b` or not.
+// Whether a text of the combination may go on, given whether it may go on in `a` and in `b`.
 bool may_go_on(Combination how, bool a, bool b) {
   return how == Combination::kBoth ? a && b : how == Combination::kEither ? a || b : a;
 }

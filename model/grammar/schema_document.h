@@ -52,7 +52,7 @@ class SchemaDocument {
   SchemaDocument(const OrderedJson& document, std::string_view field, size_t& work);
 
   const OrderedJson& root() const { return root_; }
-  // `schema`, whose place is `step` within `parent`, so that messages can name it.
+  // Returns `schema`, and notes its place for messages: `step` within `parent`.
   const OrderedJson* inner(const OrderedJson& parent, std::string step, const OrderedJson& schema);
 
   // `conjunction` with all that its schemas refer to and demand by allOf and not; nullopt if one of
@@ -61,7 +61,7 @@ class SchemaDocument {
   Result<std::optional<Conjunction>> expand(const Conjunction& conjunction);
 
   // The ways in which `schema` can fail to hold; none if it always holds. Errors: kInvalidArgument,
-  // as add_schema(), if we know of none of its demands how to deny it.
+  // as add_schema(), if we do not know how to deny any of its demands.
   Result<std::vector<Denial>> ways_to_deny(const OrderedJson& schema);
 
   // The schema of a property of `schema`; null if it names none.
