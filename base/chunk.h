@@ -48,7 +48,7 @@ enum class KvState {
 std::string_view to_string(KvState state);  // "none", "pending", "ready"
 std::optional<KvState> kv_state_from_string(std::string_view name);
 
-// What a request does when chunks that it names no longer exist.
+// What a request does when chunks that it refers to, or turns of its conversation, no longer exist.
 enum class OnMissing {
   kError,  // the request is refused
   kSkip,   // the request runs without them, and its answer names them

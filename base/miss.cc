@@ -1,4 +1,4 @@
-// Names of the reasons.
+// Names of the reasons why a part of a prompt had to be computed.
 #include "base/miss.h"
 
 #include "base/enum_table.h"

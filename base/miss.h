@@ -13,7 +13,7 @@ enum class MissReason {
   kNew,         // no known chain continues as the prompt does: the chain found ends here
   kDiffers,     // the known chains continue with another token
   kEvicted,     // it was known, and was removed to make room for other pages
-  kDropped,     // it was known, but was removed as part of a branch that no request could reach
+  kDropped,     // it was known, and was removed with a branch thought to be out of reach
   kDeleted,     // it was known, and was removed with its deleted chunk
   kExpired,     // it was known, and was removed with its chunk, which expired
   kOtherModel,  // it is on disk, but for another model, or other types of weights or KV

@@ -1,4 +1,4 @@
-// A name is valid if the text that is made of it for a terminal is the same.
+// Checks a name. Besides other rules, making it harmless for a terminal must not change it.
 #include "base/model_name.h"
 
 #include "base/sanitized.h"

@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view kPrefix = "new";
 constexpr std::string_view kSuffix = ".tmp";
 
-// A process that deletes abandoned files can mistake a new file for one before the new file is
-// locked.
+// A process that deletes abandoned files can mistake a new file for an abandoned one until the new
+// file is locked.
 constexpr int kAttempts = 8;
 
 // Whether the file is ours: locked, and still in its folder.

@@ -12,8 +12,8 @@
 namespace cascade {
 
 // `text` without its UTF-8 byte order mark, if it has one. Its other bytes are not checked. Errors:
-// kInvalidArgument, field `field`, if it begins with the mark of UTF-16 or UTF-32, or is UTF-16
-// without a mark.
+// kInvalidArgument, field `field`, if it begins with the mark of UTF-16 or UTF-32, or begins like
+// UTF-16 without a mark.
 Result<std::string> without_byte_order_mark(std::string text, const std::string& field);
 
 // The text of a regular file. Errors: those of read_file() and of without_byte_order_mark();
