@@ -36,7 +36,7 @@ class JsonPart {
   Result<const Json*> array(std::string_view key) const;
   Result<std::string> text(std::string_view key) const;
   Result<std::string> text_or(std::string_view key, std::string_view fallback) const;
-  // One code point.
+  // A text of one code point.
   Result<std::string> character(std::string_view key) const;
   Result<bool> flag(std::string_view key) const;
   Result<bool> flag_or(std::string_view key, bool fallback) const;

@@ -31,7 +31,7 @@ utf8proc_option_t decompose_options(UnicodeForm form) {
   return static_cast<utf8proc_option_t>(options);
 }
 
-// False once more than `count_max` code points come out.
+// Appends the decomposed text to `out`; false if it would have more than `count_max` code points.
 bool decompose(std::string_view text, UnicodeForm form, size_t count_max, CodePoints& out) {
   const utf8proc_option_t options = decompose_options(form);
   std::array<utf8proc_int32_t, kDecompositionMax> parts;
