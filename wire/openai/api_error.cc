@@ -18,7 +18,7 @@ Kind kind_of(ErrorCode code, int64_t retry_after_ms) {
     case ErrorCode::kUnsupported: return {400, "invalid_request_error"};
     case ErrorCode::kNotFound: return {404, "invalid_request_error"};
     case ErrorCode::kConflict: return {409, "invalid_request_error"};
-    // A full queue empties; a prompt that is too large stays so.
+    // A full queue will have room later, but a prompt that is too large will not fit later either.
     case ErrorCode::kResourceExhausted:
       return retry_after_ms > 0 ? Kind{503, "overloaded_error"}
                                 : Kind{400, "invalid_request_error"};
