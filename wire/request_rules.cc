@@ -130,8 +130,7 @@ Status check_top_logprobs(const GenerateRequest& request) {
                                                 std::to_string(count));
   }
   if (count == 0 || request.logprobs) return {};
-  return invalid_argument("top_logprobs",
-                          "is only allowed together with logprobs, which is not set");
+  return invalid_argument("top_logprobs", "is only allowed together with logprobs");
 }
 
 template <class T>
@@ -178,7 +177,7 @@ Status check_settings(const std::string& prefix, const GivenSettings& given) {
       check_between<int64_t>(prefix + "priority_ms", given.priority_ms, 1, kDurationMsMax));
   if (!given.priority_ms.has_value() || given.priority.has_value()) return {};
   return invalid_argument(prefix + "priority_ms",
-                          "is only allowed together with " + prefix + "priority, which is not set");
+                          "is only allowed together with " + prefix + "priority");
 }
 
 Status check_retention(const GenerateRequest& request) {
@@ -192,8 +191,7 @@ Status check_retention(const GenerateRequest& request) {
       {"client_data", !request.client_data.empty()}};
   for (const auto& [field, there] : given) {
     if (there && !request.retain_output && request.session.empty()) {
-      return invalid_argument(field,
-                              "is only allowed together with retain_output, which is not set");
+      return invalid_argument(field, "is only allowed together with retain_output");
     }
   }
   if (request.client_data.size() > kClientDataBytesMax) {

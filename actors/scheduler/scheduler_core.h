@@ -107,7 +107,7 @@ class SchedulerCore {
   void close(uint64_t handle);
   bool in_flight(const Request& request) const;
 
-  // Who runs: scheduler_queue.cc.
+  // Which requests run: scheduler_queue.cc.
   void start_waiting();
   bool start(Request& request);
   bool start_of(const std::string& tenant);

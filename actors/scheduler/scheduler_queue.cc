@@ -1,4 +1,4 @@
-// Who runs: places and pages for waiting requests, tenants' shares, preemption.
+// Which requests run: places and pages for waiting requests, tenants' shares, preemption.
 #include <algorithm>
 #include <memory>
 

@@ -98,8 +98,8 @@ void add_overload(CLI::App& app, OverloadOptions& options, Status& status) {
             "how many requests the daemon runs together, and how many clients measure the "
             "capacity",
             1, 256);
-  add_count(command, "--connections", options.connections, "how many connections the requests share", 1,
-            1024);
+  add_count(command, "--connections", options.connections,
+            "how many connections the requests share", 1, 1024);
   add_count(command, "--prompt-tokens", options.prompt_tokens, "tokens of each request", 1,
             kTokensMax);
   add_count(command, "--max-tokens", options.max_tokens, "mean tokens of an answer", 1, kTokensMax);

@@ -83,7 +83,7 @@ TEST(Pins, beyond_the_limit_are_refused_with_the_numbers) {
   const Error error = world.error(world.send(pin(second.output_chunk_id)));
   EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
   EXPECT_EQ(error.field, "pinned");
-  EXPECT_NE(error.message.find("more than are left of 1"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find("more than remain of 1"), std::string::npos) << error.message;
   EXPECT_FALSE(world.chunk(second.output_chunk_id).pinned);
   // A request that wants a pin is refused before it computes anything.
   wire::GenerateRequest wants = retained_brief("What is the capital of Cuba?");

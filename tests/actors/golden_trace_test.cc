@@ -38,13 +38,13 @@ struct Life {
 // other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "2e847fce21793b57708f5d56d209119a1eb66fe1aba56804a4fe4402e592c260"},
+     "45d2214cab9be9a2cb6e2d7577cb00ac5e525e280540d6e74298e8787fa3c7ba"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "0705d6f4f5661b033104f17eae97355252166428c0284701ecbed22ed94db7e3"},
+     "ebc9fee22285a6ee950c5888923c8ac6b7f87644c50b3bd76c17d587f398aa40"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "29c08377b3ae4817dea853cf5f6774b031ba091cfb73eba60245e0298e269f52"},
+     "de65b5311d8c572fa07fb45363d2028a303d5368620d6ca0636b3bf262f63dc0"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "c5237319fb4fa247afe25cb087f58f64c3c16e0a40c3ccfb85ab5e82d7abec94"},
+     "02abcb5f7387344d341ae585755c0d2cc1a3073e4a8f5974d786ee5e58ecd700"},
 };
 
 uint64_t other_seed() {

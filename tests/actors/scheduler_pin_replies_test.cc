@@ -182,7 +182,7 @@ TEST_F(WaitingPin, that_is_refused_takes_the_chunk_along_whose_time_is_over_mean
     if (done != nullptr) done->error = Error{ErrorCode::kIo, "kv", "no luck"};
   };
   world_->pump();
-  EXPECT_THAT(world_->error(pin_).message, HasSubstr("so the chunk is gone"));
+  EXPECT_THAT(world_->error(pin_).message, HasSubstr("so the chunk was deleted"));
   EXPECT_THAT(world_->error(world_->send(wire::ChunkGet{id_})).message, HasSubstr("has expired"));
 }
 

@@ -95,7 +95,7 @@ TEST_F(Stored, what_was_deleted_while_the_store_could_not_write_is_deleted_later
   fill_disk();
   const Error failed = world_.error(world_.send(wire::ChunkDelete{put.chunk.id}));
   EXPECT_EQ(failed.code, ErrorCode::kResourceExhausted);
-  EXPECT_NE(failed.message.find("is not gone from the disk"), std::string::npos);
+  EXPECT_NE(failed.message.find("parts of it are still on disk"), std::string::npos);
   EXPECT_EQ(world_.error(world_.send(wire::ChunkGet{put.chunk.id})).code, ErrorCode::kNotFound);
   world_.tamper = {};
   world_.store_at_once = false;

@@ -344,7 +344,8 @@ TEST(ProgramOnPipes, has_lines_without_end) {
   chat.type(question + "\n/help\n");
   chat.close_input();
   EXPECT_EQ(chat.finish(), kExitOk);
-  EXPECT_TRUE(chat.out().starts_with("Answer to " + question + "\nText is a turn")) << chat.out();
+  EXPECT_TRUE(chat.out().starts_with("Answer to " + question + "\nA line of text is a turn"))
+      << chat.out();
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ TEST(Client, refuses_a_reply_of_the_wrong_kind_and_garbage) {
             "internal: reply: the daemon answered with a message of type " +
                 std::to_string(wire::Message(wire::Ack{}).index()));
   daemon.send_garbage_to_next();
-  EXPECT_NE(error_of(client->status()).find("none of this protocol"), std::string::npos);
+  EXPECT_NE(error_of(client->status()).find("does not follow the protocol"), std::string::npos);
   EXPECT_TRUE(client->ping().ok());
 }
 

@@ -99,7 +99,7 @@ TEST(Endpoint, a_socket_without_permission_is_called_that) {
   ::chmod(folder.path().c_str(), 0755);
   ::chmod(path.c_str(), 0700);
   EXPECT_EQ(seen(), std::pair(true, std::string("unavailable: endpoint: permission denied: only "
-                                                "these may connect: the user root")));
+                                                "the user root may connect")));
   ::chmod(path.c_str(), 0660);
   const auto [forbidden, error] = seen();
   EXPECT_TRUE(forbidden);
@@ -110,7 +110,7 @@ TEST(Endpoint, a_socket_without_permission_is_called_that) {
   ::chmod(folder.path().c_str(), 0750);
   EXPECT_NE(seen().second.find("only the group 20011"), std::string::npos);
   ::chmod(folder.path().c_str(), 0700);
-  EXPECT_NE(seen().second.find("for the user root"), std::string::npos);
+  EXPECT_NE(seen().second.find("only the user root"), std::string::npos);
   EXPECT_FALSE(is_forbidden(folder.endpoint()));
   EXPECT_FALSE(is_forbidden("ipc:///no/such/socket"));
 }

@@ -267,8 +267,8 @@ TEST(Options, offer_the_option_that_was_meant) {
       refusal({"genrate", "hi"}),
       HasSubstr("\"genrate\" is not a command here; did you mean generate? It must be one of"));
   EXPECT_THAT(refusal({"generate", "What", "is", "this?"}),
-              HasSubstr("\"is\" is more than cascadectl generate takes; a text of several words "
-                        "stands in quotes"));
+              HasSubstr("\"is\" is more than cascadectl generate takes; put a text of several "
+                        "words in quotes"));
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(exit_code({"generate", "--max-token", "5", "hi", "--json"}), kExitUsage);
   EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("did you mean --max-tokens?"));

@@ -163,16 +163,16 @@ TEST(WrappedColumns, keep_the_second_column_one) {
   EXPECT_EQ(wrapped_columns(help, 45),
             "Commands:\n"
             "  /clear       begin a new conversation; the\n"
-            "               system prompt stays, nothing\n"
-            "               is deleted\n"
+            "               system prompt stays, and\n"
+            "               nothing is deleted\n"
             "  /help        show this\n");
   EXPECT_EQ(wrapped_columns(help, 30),
             "Commands:\n"
             "  /clear\n"
             "      begin a new\n"
             "      conversation; the system\n"
-            "      prompt stays, nothing is\n"
-            "      deleted\n"
+            "      prompt stays, and\n"
+            "      nothing is deleted\n"
             "  /help        show this\n");
   EXPECT_EQ(wrapped_columns(help, 0), help);
   // A description below a long name, as CLI11 has it.

@@ -96,14 +96,14 @@ TEST_F(Files, are_refused_for_keys_that_are_none) {
   EXPECT_EQ(problem_of("modle = \"m\"").message, "is not a setting; did you mean model?");
   EXPECT_EQ(problem_of("kv_memroy = \"4G\"").message, "is not a setting; did you mean kv_memory?");
   EXPECT_EQ(problem_of("colour = 1").message, "is not a setting; see cascaded.toml(5)");
-  EXPECT_THAT(problem_of("kv-memory = \"4G\"").message, HasSubstr("written kv_memory"));
+  EXPECT_THAT(problem_of("kv-memory = \"4G\"").message, HasSubstr("write it as kv_memory"));
   EXPECT_THAT(problem_of("[server]\nport = 1").field, HasSubstr(":1: server"));
 }
 
 TEST_F(Files, are_refused_for_what_is_no_toml) {
   EXPECT_EQ(problem_of("threads = 1\nthreads = 2\n").field, file + ":2");
-  EXPECT_THAT(problem_of("model = \"unclosed\nthreads = 1\n").message, HasSubstr("is no TOML"));
-  EXPECT_THAT(problem_of(std::string("model = \"a\0b\"", 13)).message, HasSubstr("is no TOML"));
+  EXPECT_THAT(problem_of("model = \"unclosed\nthreads = 1\n").message, HasSubstr("is not TOML"));
+  EXPECT_THAT(problem_of(std::string("model = \"a\0b\"", 13)).message, HasSubstr("is not TOML"));
   EXPECT_FALSE(problem_of(std::string((1 << 20) + 1, '#')).message.empty());
 }
 

@@ -159,7 +159,7 @@ TEST(Consistency, is_broken_by_names_of_tenants) {
     EXPECT_EQ(wrong({{"tenant", {"web", name}}}).size(), 1u) << name;
   }
   EXPECT_THAT(wrong({{"tenant", {"a", "b", "a"}}}),
-              ElementsAre("invalid_argument: x.toml:7: tenant: \"a\" is given twice"));
+              ElementsAre("invalid_argument: x.toml:7: tenant: \"a\" exists already"));
   std::vector<std::string> many;
   for (int i = 0; i < 65; ++i) many.push_back("t" + std::to_string(i));
   EXPECT_EQ(wrong({{"tenant", many}}).size(), 1u);

@@ -21,7 +21,7 @@ TEST(FileWriters, are_named_if_everybody_is_one) {
   fs::permissions(file, fs::perms{0664});
   EXPECT_THAT(warnings_of_writers(file), IsEmpty());
   fs::permissions(file, fs::perms{0666});
-  EXPECT_THAT(warnings_of_writers(file), ElementsAre(HasSubstr("everybody may write it")));
+  EXPECT_THAT(warnings_of_writers(file), ElementsAre(HasSubstr("everybody may write to it")));
   fs::permissions(file, fs::perms{0600});
   fs::permissions(folder.path(), fs::perms{0777});
   EXPECT_THAT(warnings_of_writers(file), ElementsAre(HasSubstr("another file in its place")));

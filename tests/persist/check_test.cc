@@ -134,7 +134,7 @@ TEST(Backup, that_did_not_come_to_its_end_is_no_state_directory) {
     const auto early = Store::open(disk, "/backup", testing::test_options());
     ASSERT_FALSE(early.ok());
     EXPECT_EQ(early.error().code, ErrorCode::kDataCorrupt);
-    EXPECT_THAT(early.error().message, ::testing::HasSubstr("did not come to its end"));
+    EXPECT_THAT(early.error().message, ::testing::HasSubstr("is an incomplete backup"));
     const auto more = (*backup)->step(1 + random.below(20'000));
     ASSERT_TRUE(ok(more));
     if (!*more) break;

@@ -234,7 +234,7 @@ TEST(Damage, files_that_are_none_of_ours_are_named) {
   for (const Finding& finding : (*store)->findings()) all += finding.where + finding.what + "\n";
   EXPECT_THAT(all, ::testing::HasSubstr("00000007.kvis a folder"));
   EXPECT_THAT(all, ::testing::HasSubstr("00000008.kvis a link"));
-  EXPECT_THAT(all, ::testing::HasSubstr("kv file 9is no KV file"));
+  EXPECT_THAT(all, ::testing::HasSubstr("kv file 9is not a KV file"));
   ASSERT_TRUE((*store)->put(testing::make_chunk(1)).ok());
   ASSERT_TRUE((*store)->commit().ok());
   EXPECT_TRUE(std::filesystem::is_directory(kv / "00000007.kv.aside"));

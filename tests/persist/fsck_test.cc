@@ -52,7 +52,7 @@ TEST_F(FsckTest, finds_pages_that_no_chunk_accounts_for) {
   const auto report = run(false).found();
   ASSERT_EQ(report.size(), 3u);
   for (const Fsck::Found& found : report) {
-    EXPECT_THAT(found.finding.what, ::testing::HasSubstr("chunks that are gone"));
+    EXPECT_THAT(found.finding.what, ::testing::HasSubstr("chunks that do not exist any more"));
     EXPECT_FALSE(found.repaired);
   }
   for (const Fsck::Found& found : run(true).found()) EXPECT_TRUE(found.repaired);
@@ -104,7 +104,7 @@ TEST(StateDirectoryCheck, knows_ours_from_others) {
   ASSERT_EQ(disk.make_folder("/state"), 0);
   const Status empty = check_state_directory(disk, "/state");
   EXPECT_EQ(empty.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_THAT(empty.error().message, ::testing::HasSubstr("is no state directory"));
+  EXPECT_THAT(empty.error().message, ::testing::HasSubstr("is not a state directory"));
   open_store(disk).reset();
   EXPECT_TRUE(ok(check_state_directory(disk, "/state")));
   EXPECT_EQ(disk.remove("/state/metadata.db"), 0);

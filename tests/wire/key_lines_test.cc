@@ -34,7 +34,7 @@ TEST(KeyLines, may_be_of_so_many_tenants) {
   const auto lines = parse_key_lines(text + "another key\n", "a key");
   ASSERT_FALSE(lines.ok());
   EXPECT_EQ(lines.error().field, "line 201");
-  EXPECT_EQ(lines.error().message, "has one tenant more than 200 tenants");
+  EXPECT_EQ(lines.error().message, "is of one tenant more than 200 tenants");
 }
 
 TEST(KeyLines, lose_a_key_and_keep_everything_else) {

@@ -16,8 +16,7 @@ TEST(RetentionRules, settings_want_what_they_belong_to) {
   request.prompt = "x";
   request.output_pinned = true;
   EXPECT_EQ(rule_of(request),
-            "invalid_argument: output_pinned: is only allowed together with retain_output, "
-            "which is not set");
+            "invalid_argument: output_pinned: is only allowed together with retain_output");
   request.retain_output = true;
   EXPECT_EQ(rule_of(request), "none");
   request.output_priority = -1;

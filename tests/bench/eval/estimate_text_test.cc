@@ -37,7 +37,7 @@ working space   1.4 MiB with 2 threads
 
 Without kv_memory the daemon gives K and V 80.0 MiB, half of the 160.0 MiB that )"
             R"(/sys/fs/cgroup/memory.max allows:
-room for 5,120 tokens, and 1.6 GiB in all when it is full.
+room for 5,120 tokens, and 1.6 GiB in all when the KV cache is full.
 )");
   EstimateFacts other = facts;
   other.why = "";

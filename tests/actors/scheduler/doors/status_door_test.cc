@@ -142,7 +142,7 @@ TEST_F(StatusDoorTest, warns_when_the_store_cannot_write) {
   write_all(full);
   const auto warnings = status(admin_).warnings;
   ASSERT_EQ(warnings.size(), 2u);
-  EXPECT_NE(warnings[0].find("1 chunks would not outlive the daemon"), std::string::npos);
+  EXPECT_NE(warnings[0].find("the latest changes of 1 chunks"), std::string::npos);
   EXPECT_NE(warnings[1].find("K and V are not written to disk"), std::string::npos);
   EXPECT_TRUE(status(alice_client_).warnings.empty());
 }

@@ -140,7 +140,7 @@ TEST_F(PinRepliesTest, what_only_the_refused_pin_had_kept_is_removed) {
   EXPECT_FALSE(registry_.find_own("alice", "a").ok());
   const auto texts = answers();
   ASSERT_EQ(texts.size(), 1u);
-  EXPECT_NE(texts[0].find("the chunk is gone"), std::string::npos);
+  EXPECT_NE(texts[0].find("the chunk was deleted"), std::string::npos);
 }
 
 TEST_F(PinRepliesTest, publishing_that_came_with_a_refused_pin_is_undone) {
