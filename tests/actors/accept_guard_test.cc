@@ -1,5 +1,5 @@
 // A door that libzmq listens at, without libzmq: who is let in, who is turned away, and what is
-// left of it afterwards.
+// left of the door afterwards.
 #include "actors/accept_guard.h"
 
 #include <arpa/inet.h>
@@ -47,7 +47,8 @@ class AcceptGuardAlone : public ::testing::Test {
         0);
     return sockets_.back();
   }
-  // As libzmq does: when there is something at the door. -1 with errno if nobody is let in.
+  // Accepts as libzmq does, once there is something at the door. Returns -1 with errno if nobody is
+  // let in.
   int come() {
     EXPECT_TRUE(becomes_readable(door_));
     const int connection = ::accept4(door_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -58,7 +59,7 @@ class AcceptGuardAlone : public ::testing::Test {
     pollfd one = {descriptor, POLLIN, 0};
     return ::poll(&one, 1, timeout_ms) == 1;
   }
-  // The other side has closed it.
+  // Whether the other side has closed it.
   static bool is_ended(int socket) {
     char byte = 0;
     return becomes_readable(socket) && ::recv(socket, &byte, 1, 0) <= 0;

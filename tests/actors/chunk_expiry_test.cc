@@ -109,7 +109,7 @@ TEST(Expiry, leaves_a_running_request_its_pages_until_it_ends) {
     EXPECT_EQ(final.logprobs, expected.logprobs);
     const wire::CacheStats cache = cache_stats(world);
     EXPECT_GT(expires ? cache.removed_expired : cache.removed_deleted, 0);
-    // Only what stands before the answer is left: whole pages of the prompt.
+    // Only the part before the answer is left: whole pages of the prompt.
     EXPECT_LE(cache.pages_used, (first.usage.prompt_tokens + kPageTokens - 1) / kPageTokens);
   }
 }

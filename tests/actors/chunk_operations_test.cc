@@ -46,11 +46,11 @@ TEST_F(Operations, the_same_content_again_is_counted_and_takes_what_is_given) {
   EXPECT_EQ(again.registrations, 2);
   EXPECT_EQ(again.name, "france");
   EXPECT_EQ(again.priority, 70);
-  EXPECT_EQ(again.expires_us, 0);  // as the first was promised
+  EXPECT_EQ(again.expires_us, 0);  // as promised the first time
   ASSERT_EQ(again.holders.size(), 2u);
   EXPECT_GT(again.holders[1].expires_us, world_.clock.wall_us());
   EXPECT_EQ(world_.chunk(first.id), again);
-  // What is not given stays.
+  // A name that is not given stays.
   EXPECT_EQ(put("Paris is in France.").name, "france");
 }
 
@@ -82,7 +82,7 @@ TEST_F(Operations, token_ids_that_are_no_text_are_refused) {
 }
 
 TEST_F(Operations, half_a_character_is_no_text) {
-  // A single byte of a character of several: found by what the ids decode to.
+  // A single byte of a character that has several, found by decoding each id.
   const Tokenizer& tokenizer = testing::demo_model().tokenizer;
   for (int32_t id = 0; id < testing::demo_model().config.vocab_size; ++id) {
     const std::string text = tokenizer.decode(std::span(&id, 1), false);
@@ -120,7 +120,7 @@ TEST_F(Operations, an_update_changes_what_it_names) {
   EXPECT_EQ(changed.priority, 0);
   EXPECT_EQ(changed.priority_until_us, 0);
   EXPECT_GT(changed.expires_us, world_.clock.wall_us());
-  EXPECT_EQ(changed.kv_state, KvState::kNone);  // of a context the registration is pinned
+  EXPECT_EQ(changed.kv_state, KvState::kNone);  // for a context, the registration is pinned
   change = update_of(other.id);
   change.ttl_ms = 0;
   EXPECT_EQ(update(change).expires_us, 0);
@@ -158,8 +158,8 @@ TEST_F(Operations, unknown_and_deleted_and_ambiguous_ids_are_told_apart) {
     EXPECT_EQ(error.code, ErrorCode::kNotFound);
     EXPECT_NE(error.message.find("was deleted"), std::string::npos) << error.message;
   }
-  // 40 chunks: two of them share their first 8 characters, "chunk_" and two digits, most likely;
-  // if not, the beginning names one.
+  // Most likely, two of the 40 chunks share their first 8 characters, "chunk_" and two digits. If
+  // not, the beginning names one chunk.
   std::map<std::string, int> beginnings;
   for (int i = 0; i < 40; ++i) ++beginnings[put("text " + std::to_string(i)).id.substr(0, 8)];
   for (const auto& [beginning, count] : beginnings) {
@@ -233,7 +233,7 @@ TEST_F(Operations, an_empty_output_is_an_empty_chunk) {
   EXPECT_EQ(chunk.text, "");
   EXPECT_EQ(chunk.token_ids.size(), 1u);
   EXPECT_EQ(chunk.generation.finish_reason, "stop");
-  // And can be composed with.
+  // The empty chunk can be composed with.
   world_.one<wire::Final>(
       world_.send(ask({output_ref(chunk.id), query_text("What is the capital of Chile?")})));
 }

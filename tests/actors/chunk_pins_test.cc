@@ -35,7 +35,7 @@ wire::GenerateRequest retained_brief(const std::string& query) {
 constexpr size_t kFewPages = 20;
 
 // Conversations that have nothing in common with others, until everything else is evicted. Each has
-// some five pages.
+// about five pages.
 void evict_others(SchedulerWorld& world) {
   static int number = 1000;
   for (int i = 0; i < 5; ++i) {
@@ -89,7 +89,7 @@ TEST(Pins, beyond_the_limit_are_refused_with_the_numbers) {
   wire::GenerateRequest wants = retained_brief("What is the capital of Cuba?");
   wants.output_pinned = true;
   EXPECT_EQ(world.error(world.send(wants)).field, "output_pinned");
-  // Room comes back.
+  // Unpinning gives the room back.
   world.one<wire::ChunkReply>(world.send(pin(chunk.id, false)));
   EXPECT_TRUE(world.one<wire::ChunkReply>(world.send(pin(second.output_chunk_id))).chunk.pinned);
 }
@@ -146,7 +146,7 @@ TEST(Pins, of_a_system_prompt_prefill_what_its_conversations_begin_with) {
   EXPECT_EQ(final.logprobs, expected.logprobs);
 }
 
-// Under lru a context is the first to go: nobody asked for it since.
+// Under lru the context would be evicted first, since nobody has asked for it since.
 TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
   for (const bool pinned_before : {true, false}) {
     SchedulerOptions options;
@@ -180,7 +180,7 @@ TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
   }
 }
 
-// Its conversations begin with the pages that the pin keeps anyway.
+// The conversations of the system prompt begin with the pages that its pin keeps anyway.
 TEST(Pins, of_a_system_prompt_take_no_page_of_the_conversations_that_it_stands_in) {
   for (const bool before : {true, false}) {
     SchedulerWorld world({}, 40);
@@ -282,7 +282,7 @@ TEST(Priorities, decide_who_is_evicted_and_fall_back) {
   const Chunk fallen = world.chunk(high.output_chunk_id);
   EXPECT_EQ(fallen.priority, kPriorityRetained);
   EXPECT_EQ(fallen.priority_until_us, 0);
-  // A high one outlives many normal ones.
+  // A chunk of high priority outlives many normal ones.
   wire::ChunkUpdate raise;
   raise.id = high.output_chunk_id;
   raise.priority = 100;
@@ -347,7 +347,7 @@ TEST(Thrashing, is_a_warning_of_the_status) {
   bool warned = false;
   for (int round = 0; round < 12 && !warned; ++round) {
     for (const std::string& text : texts) {
-      // Without a template: prompts that begin alike would find a page.
+      // There is no template, since prompts that begin alike would find a page.
       wire::GenerateRequest request = ask({});
       request.prompt = text;
       request.max_tokens = 1;

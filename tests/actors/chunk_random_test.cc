@@ -1,4 +1,4 @@
-// Any mixture of operations on chunks, at any moment of the work: nothing is left behind.
+// Any mixture of operations on chunks, at any moment of the work, leaves nothing over.
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -14,7 +14,7 @@ using testing::ask;
 using testing::query_text;
 using testing::SchedulerWorld;
 
-// The parameter: whether what they leave outlives the process.
+// The parameter says whether the chunks are in a store that outlives the process.
 class RandomOperations : public ::testing::TestWithParam<bool> {
  protected:
   SchedulerOptions options() {
@@ -32,7 +32,7 @@ class RandomOperations : public ::testing::TestWithParam<bool> {
     return *std::move(opened);
   }
 
-  // The store answers in order: at once only when it has nothing left to do.
+  // The store answers in order, so it may answer at once only when it has nothing left to do.
   void let_store_answer(bool at_once) {
     if (at_once) world_.pump();
     world_.store_at_once = at_once;

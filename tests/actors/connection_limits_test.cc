@@ -1,4 +1,4 @@
-// A door that is full: who is let in, who has to go, and what is left for the rest of the program.
+// A full door: who is let in, who has to leave, and what is left for the rest of the program.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -18,7 +18,7 @@
 #include "tests/actors/port_testing.h"
 #include "tests/temporary_folder.h"
 
-// AddressSanitizer calls this. libzmq 4.3.4 forgets some 80 bytes of a connection that is in its
+// AddressSanitizer calls this. libzmq 4.3.4 leaks about 80 bytes of a connection that is in its
 // handshake when its context ends.
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libzmq.so\n";
@@ -33,7 +33,7 @@ using testing::spawn;
 
 constexpr size_t kMax = 16;
 
-// Also of what happens without a handler of ours: on libzmq's threads.
+// Waits until `done()`, also for events on libzmq's threads, which call no handler of ours.
 template <class Done>
 bool eventually(asio::io_context& io, const Done& done) {
   for (int i = 0; i < 6000; ++i) {
@@ -44,7 +44,7 @@ bool eventually(asio::io_context& io, const Done& done) {
   return false;
 }
 
-// Connections that say nothing. Closed in the end.
+// Connections that say nothing. They are closed in the end.
 class Silent {
  public:
   Silent() = default;
@@ -54,7 +54,7 @@ class Silent {
     for (const int socket : sockets_) ::close(socket);
   }
 
-  // Waits until the listener has taken it, or has room for it.
+  // Waits until the listener has taken the connection, or has room for it.
   void connect(const std::string& path) {
     const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ASSERT_GE(socket, 0);
@@ -65,13 +65,13 @@ class Silent {
     ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
     sockets_.push_back(socket);
   }
-  // On all of them.
+  // Sends `bytes` on all connections.
   void say(const std::string& bytes) const {
     for (const int socket : sockets_) {
       EXPECT_EQ(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL), std::ssize(bytes));
     }
   }
-  // Those that the other side has taken: it speaks first (ZMTP 3.1, greeting).
+  // The number of connections that the other side has taken: it speaks first (ZMTP 3.1, greeting).
   size_t greeted() const {
     size_t count = 0;
     for (const int socket : sockets_) {
@@ -80,11 +80,11 @@ class Silent {
     }
     return count;
   }
-  // Those that the other side has not ended.
+  // The number of connections that the other side has not ended.
   size_t open() const {
     size_t count = 0;
     for (const int socket : sockets_) {
-      // What it sent before may not have been read.
+      // Bytes that the other side sent earlier may still be unread, so look only for its end.
       pollfd one = {socket, POLLRDHUP, 0};
       count += ::poll(&one, 1, 0) == 0 ? 1 : 0;
     }
@@ -191,7 +191,7 @@ TEST_F(ConnectionLimits, who_waits_for_an_answer_keeps_its_connection) {
   EXPECT_FALSE(gone_.contains("client0"));
 }
 
-// Takes messages before ZeroMQ's news of connections are looked at, as a busy port does.
+// Takes messages before it looks at ZeroMQ's news of connections, as a busy port does.
 class DoorThatFills : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -264,7 +264,7 @@ TEST_F(DoorThatFills, full_of_clients_that_wait_has_room_when_some_are_answered)
   EXPECT_TRUE(eventually(io_, [&] { return !gone_.empty(); }));
 }
 
-// What libzmq does when no descriptor is left, it does not come to.
+// The connections are closed before libzmq has to deal with having no descriptor left.
 TEST(AcceptGuardDescriptors, connections_beyond_the_last_descriptor_are_closed) {
   const testing::TemporaryFolder folder;
   const std::string path = (folder.path() / "socket").string();

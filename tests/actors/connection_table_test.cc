@@ -87,7 +87,6 @@ TEST(ConnectionTable, one_that_is_not_there_changes_nothing) {
   EXPECT_EQ(table.next_to_go(kNow), std::nullopt);
 }
 
-// The same, worked out by looking at all.
 TEST(ConnectionTable, at_random_agrees_with_a_search_through_all) {
   Random random(testing::test_seed());
   struct Known {

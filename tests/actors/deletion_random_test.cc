@@ -1,5 +1,6 @@
 // Random deletes beside other work, with kills before, during and after them: when a delete is
-// answered, nothing of the text is on the disk, nothing of it is reused, and nothing else went.
+// answered, nothing of the text is on the disk, nothing of it is reused, and nothing else was
+// removed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,21 +32,21 @@ using testing::SchedulerWorld;
 using testing::system_text;
 using testing::Traces;
 
-// Beyond a page, so that there is one of it alone.
+// Longer than a page, so that one page has nothing but this prompt.
 constexpr char kSystemOfAll[] =
     "You are a helpful assistant that reads words which mean nothing, and says so in one short "
     "sentence. Do not explain what the words might mean in a language that nobody speaks, and do "
     "not make up others. Say no more than you were asked for, and nothing about yourself at all.";
 constexpr int64_t kTtlMs = 60'000;
 
-// How it is made and deleted.
+// How a doomed text is made and deleted.
 enum class DeletionWay { kOutput, kTurn, kSession, kContext, kPinnedContext, kExpiry };
 constexpr size_t kDeletionWays = 6;
 
 // A conversation up to the user's last message.
 struct Talk {
   std::vector<ChatMessage> messages;
-  size_t kept = 0;  // the first of them, which stay
+  size_t kept = 0;  // how many of the first messages stay
   bool thinking = false;
 
   Ids ids() const {
@@ -72,7 +73,7 @@ struct StayingOutput {
 struct Doomed {
   DeletionWay way = DeletionWay::kOutput;
   std::vector<std::string> texts;
-  std::vector<std::string> words;  // one of each text, that no other has
+  std::vector<std::string> words;  // one of each text, which no other text has
   Traces traces;
   Talk talk;
   std::string previous;          // kTurn: the output that it goes on from
@@ -136,7 +137,8 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
   const std::string& doomed_text(Doomed& doomed) {
     std::string word;
     doomed.texts.push_back(some_text(word));
-    // In the search index a word has its first letters in common with the one before it.
+    // In the search index a word may share its first letters with the word before it, so look only
+    // for the last 12.
     doomed.traces.add_word(word.substr(word.size() - 12));
     doomed.traces.add_ids(ids_of(doomed.texts.back()));
     doomed.words.push_back(std::move(word));
@@ -191,7 +193,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     EXPECT_TRUE(working_.empty());
   }
 
-  // ---- What will be deleted ---------------------------------------------------------------------
+  // ---- Texts that will be deleted ---------------------------------------------------------------
 
   Doomed new_doomed() {
     Doomed doomed;
@@ -201,7 +203,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
       const StayingOutput& before = staying_[random_.below(staying_.size())];
       doomed.previous = before.id;
       doomed.talk.messages = before.talk.messages;
-      // What messages held beside turns is not known any more.
+      // A system message that was given among messages is not known any more: only the turn is.
       if (before.request.chunks.empty() && doomed.talk.messages.size() == 2) {
         doomed.talk.messages.erase(doomed.talk.messages.begin());
       }
@@ -214,7 +216,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     if (doomed.way == DeletionWay::kSession) doomed.session = "session of " + doomed.words[0];
     return doomed;
   }
-  // Its last message is asked; nullopt: the daemon was killed before the answer.
+  // Asks the last message of the talk; nullopt: the daemon was killed before the answer.
   std::optional<wire::Final> ask_it(Doomed& doomed, const std::vector<wire::ChunkRef>& chunks,
                                     bool retain) {
     wire::GenerateRequest request = ask(chunks);
@@ -247,7 +249,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     const std::string id = world().one<wire::ChunkReply>(number).chunk.id;
     doomed.ids.push_back(id);
     const size_t before = doomed.talk.messages.size();
-    // The daemon writes the pages of what is asked more than once.
+    // The daemon writes the pages of a text that is asked about more than once.
     for (uint64_t i = 0, times = 1 + random_.below(3); i < times; ++i) {
       const std::string question = i == 0 ? "Which?" : "How many? And why?";
       doomed.talk.messages.resize(before);
@@ -265,7 +267,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     }
     return true;
   }
-  // False: the daemon was killed before it was answered.
+  // False: the daemon was killed before it had answered.
   bool try_to_make(Doomed& doomed) {
     doomed.ids.clear();
     doomed.talk.messages.resize(doomed.talk.kept);
@@ -283,7 +285,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
   void make(Doomed& doomed) {
     maybe_kill_within(40, 4);
     while (!try_to_make(doomed)) {
-      // There may be a turn whose answer was lost: the conversation begins anew.
+      // A turn may exist whose answer was lost, so the conversation begins anew.
       if (!doomed.session.empty())
         daemon_.wait_for(world().post(wire::SessionDelete{doomed.session, true}));
     }
@@ -302,7 +304,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     }
     return ids;
   }
-  // Somebody goes on from it when it is deleted.
+  // Another client goes on from one of the doomed chunks while it is deleted.
   void begin_use(Doomed& doomed) {
     wire::GenerateRequest request = ask({query_text("What else?")});
     request.max_tokens = 12;
@@ -325,7 +327,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
 
   // ---- Deletes ----------------------------------------------------------------------------------
 
-  // Gives up holders until nobody holds it. False: the daemon was killed before it was answered.
+  // Gives up holders until none is left. False: the daemon was killed before it had answered.
   bool remove_chunk(const std::string& id) {
     for (int i = 0; i < 10; ++i) {
       const uint64_t number = world().post(wire::ChunkDelete{id});
@@ -352,7 +354,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
       }
       world().core().on_tick();
       if (!daemon_.pass_steps()) return false;
-      end_other_work();  // nobody is told when it is gone
+      end_other_work();  // nobody is told when an expired text is removed
       return true;
     }
     std::vector<std::string> ids = doomed.ids;
@@ -363,7 +365,8 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
                  return holder.kind == HolderKind::kSession;
                });
       };
-      // An output whose turn was not durable when a kill came is retained as well.
+      // An output whose turn was not durable when a kill came is also retained, so it is deleted by
+      // itself.
       std::erase_if(ids, is_turn);
       const uint64_t number = world().post(wire::SessionDelete{doomed.session, true});
       if (!daemon_.wait_for(number)) return false;
@@ -392,7 +395,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
   void check_chunks(const Doomed& doomed) {
     EXPECT_EQ(chunks_of(doomed), std::vector<std::string>());
   }
-  // The same conversation again finds what stays, and what others begin with.
+  // Asking the same conversation again finds at most what stays and what other prompts begin with.
   void check_reuse(const Doomed& doomed) {
     const Ids prompt = doomed.talk.ids();
     Talk other = doomed.talk;

@@ -31,22 +31,22 @@ using Ids = std::vector<int32_t>;
 
 class Traces {
  public:
-  static constexpr size_t kIds = 6;  // that stand behind each other
+  static constexpr size_t kIds = 6;  // consecutive ones
   static constexpr size_t kPieceBytes = 64;
-  // Whether others have these token ids as well.
+  // Whether others have these token ids, too.
   using IsOfOthers = std::function<bool(std::span<const int32_t>)>;
 
-  // At least 8 bytes.
+  // `word` has at least 8 bytes.
   void add_word(const std::string& word) { add({Kind::kWord, word}); }
-  // What the last ones are called depends on what stands behind the text.
+  // Leaves out the last two ids: which ones they are depends on what follows the text.
   void add_ids(std::span<const int32_t> ids) {
     for (size_t i = 0; i + kIds + 2 <= ids.size(); ++i) {
       const auto* bytes = reinterpret_cast<const char*>(ids.data() + i);
       add({Kind::kIds, std::string(bytes, kIds * sizeof(int32_t))});
     }
   }
-  // Parts of every page that is stored and has tokens of the text, or of what goes on from it. By
-  // chance others may begin with the same tokens as the text does: not with kIds of them.
+  // Adds parts of every stored page that has tokens of the text or of what goes on from it. Others
+  // may by chance begin with the same tokens as the text, but not with kIds of them.
   void add_kv(Store& store, MemoryDisk& disk, std::span<const int32_t> ids) {
     const std::span<const int32_t> begins = ids.first(std::min<size_t>(ids.size() - 2, 12));
     const auto models = store.kv().models();
@@ -69,7 +69,7 @@ class Traces {
   }
   size_t kv_pieces() const { return kv_pieces_; }
 
-  // The first of them that is there and not of others as well, and where.
+  // The first trace on the disk that others do not have, and where it is.
   std::optional<std::string> found_on(MemoryDisk& disk, const IsOfOthers& is_of_others) const {
     for (const std::string& path : disk.paths()) {
       const std::vector<uint8_t>& bytes = disk.bytes(path);
@@ -97,7 +97,8 @@ class Traces {
     std::string bytes;
   };
 
-  // Token ids stand at the beginning of a block; K and V, which are not compressed, anywhere.
+  // How many bytes to go on to the next place of a trace. Token ids are at the beginning of a
+  // block; K and V, which are not compressed, are anywhere.
   static size_t step(size_t at) {
     return at % kKvBlockBytes < 1024 ? sizeof(int32_t) : kPieceBytes - at % kPieceBytes;
   }
@@ -128,7 +129,8 @@ class Traces {
     }
     return nullptr;
   }
-  // The first layer's are of a token and its place alone, so that others have them too.
+  // Leaves out the first layer: its K and V depend only on a token and its place, so others have
+  // them, too.
   void add_page(const StoredPage& page, MemoryDisk& disk, int64_t from) {
     if (from >= std::ssize(page.header.token_ids)) return;
     const KvLayout& layout = demo_model().kv_layout;
@@ -146,7 +148,7 @@ class Traces {
     }
   }
 
-  std::unordered_map<uint64_t, std::vector<Trace>> traces_;  // by how they begin
+  std::unordered_map<uint64_t, std::vector<Trace>> traces_;  // by their first 8 bytes
   std::bitset<1 << 16> may_be_;
   size_t kv_pieces_ = 0;
 };

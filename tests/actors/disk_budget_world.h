@@ -1,4 +1,5 @@
-// A daemon whose files and memory have room for so many pages, on a disk that outlives it.
+// A daemon whose files and memory have room for a given number of pages, on a disk that outlives
+// it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,13 +17,13 @@ namespace cascade::testing {
 class DiskBudgetWorld : public ::testing::Test {
  protected:
   void TearDown() override { stop(); }
-  // As by kill -9.
+  // Stops the daemon as kill -9 does.
   void stop() {
     world_.reset();
     disk_.kill();
     store_.reset();
   }
-  // After a stop of the one before.
+  // Starts a daemon after stopping the one before.
   void start(int64_t disk_pages, size_t memory_pages = SchedulerWorld::kPages,
              double max_pinned = 0.5) {
     stop();
@@ -51,7 +52,7 @@ class DiskBudgetWorld : public ::testing::Test {
     for (int i = 0; i < 30; ++i) rules += " Never speak of town " + std::to_string(i) + ".";
     return rules;
   }
-  // Returns the id of the system prompt, which every tenant finds.
+  // Publishes the system prompt, so that every tenant finds it. Returns its id.
   std::string publish(const std::string& system_prompt) {
     const wire::ChunkPut put{ChunkType::kSystemPrompt, system_prompt};
     wire::ChunkUpdate update;

@@ -1,4 +1,5 @@
-// run_encode: each mode gives the ids of the text that it stands for, and errors name their field.
+// run_encode: each mode gives the ids of the text that it is meant for, and errors name their
+// field.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -158,8 +159,8 @@ TEST(Encode, renders_history_as_every_later_prompt_begins) {
   messages.push_back(message("assistant", "<think>\nhm\n</think>\n\nScattering."));
   const auto history = run_encode(demo_model(), job_of(Mode::kHistory, messages));
   ASSERT_FALSE(history.error.has_value());
-  // Thoughts are not shown again; it goes on to the last special token, where the user's turn
-  // begins.
+  // Thoughts are not shown again. The history ends with the last special token, where the user's
+  // turn begins.
   EXPECT_EQ(history.token_ids,
             trusted(kQuestion + std::string("Scattering.<|im_end|>\n<|im_start|>")));
   for (const char* next : {"Why?", "\n\n", " x"}) {

@@ -45,7 +45,7 @@ std::vector<Step> steps_of(const std::vector<int32_t>& tokens, const std::vector
   return steps;
 }
 
-// What a request asks for.
+// The prompt of a request, and how to sample after it.
 struct Wish {
   std::vector<int32_t> prompt;
   wire::SampleSpec sample;
@@ -90,7 +90,7 @@ SamplerParams params_of(const wire::SampleSpec& spec) {
           .top_logprobs = spec.top_logprobs};
 }
 
-// A prompt counts for the repetition penalty alone.
+// Only the repetition penalty counts the prompt.
 TokenHistory history_of(const Wish& wish, const std::vector<int32_t>& generated) {
   if (wish.sample.repetition_penalty == 1) return {{}, generated};
   return {wish.prompt, generated};
@@ -109,7 +109,7 @@ class Machine {
     return std::string(reinterpret_cast<const char*>(arena_.data(page)), arena_.page_bytes());
   }
 
-  // Prefills the prompt in slices of `slice` tokens; the answer to the last of them.
+  // Prefills the prompt in slices of `slice` tokens. Returns the answer to the last slice.
   wire::PrefillDone prefill(const Wish& wish, const std::vector<uint32_t>& pages, size_t slice) {
     wire::PrefillDone done;
     for (size_t at = 0; at < wish.prompt.size(); at += slice) {
@@ -128,7 +128,7 @@ class Machine {
     return done;
   }
 
-  // Steps the forward pass by hand, one token a time.
+  // Steps the forward pass by hand, one token at a time.
   std::vector<Step> step_by_hand(const Wish& wish, const std::vector<uint32_t>& pages, int count) {
     std::vector<uint8_t*> addresses;
     for (const uint32_t page : pages) addresses.push_back(arena_.data(page));
@@ -167,7 +167,7 @@ std::vector<uint32_t> pages_of(size_t wish) {
   return pages;
 }
 
-// What each wish gets, step by step.
+// The expected steps of each wish.
 const std::vector<std::vector<Step>>& expected() {
   static const std::vector<std::vector<Step>> all = [] {
     Machine machine;
@@ -196,7 +196,7 @@ wire::DecodeSequence sequence_of(size_t wish, const std::vector<Step>& steps) {
   return sequence;
 }
 
-// Prefills all wishes; the first step of each.
+// Prefills all wishes. Returns the first step of each.
 std::vector<std::vector<Step>> prefill_all(Machine& machine, size_t slice) {
   std::vector<std::vector<Step>> steps;
   for (size_t i = 0; i < wishes().size(); ++i) {
@@ -270,7 +270,7 @@ TEST(Engine, ends_a_burst_at_an_end_token) {
   std::vector<size_t> lengths;
   for (size_t i = 0; i < first.size(); ++i) {
     job.sequences.push_back(sequence_of(i, first[i]));
-    // The token of some later step ends it, where that token comes first.
+    // The token of a later step ends the sequence, at the first place where that token comes.
     const int32_t end_token = expected()[i][5 + 3 * i].token;
     job.sequences[i].end_tokens = {-1, end_token};
     size_t length = 1;
@@ -305,14 +305,14 @@ TEST(Engine, respects_the_steps_of_each_sequence) {
     EXPECT_TRUE(std::equal(got.begin(), got.end(), expected()[i].begin() + 1)) << "wish " << i;
   }
   job.sequences.resize(2);
-  EXPECT_EQ(run_decode(machine.engine(), job).steps, 3);  // no more than anyone wants
+  EXPECT_EQ(run_decode(machine.engine(), job).steps, 3);  // no more than any sequence wants
   job.sequences.clear();
   EXPECT_EQ(run_decode(machine.engine(), job).steps, 0);
 }
 
 class DamagedEngine : public ::testing::TestWithParam<WeightType> {};
 
-// Products of integers know no value that is no number.
+// Products of integers cannot be NaN.
 TEST_P(DamagedEngine, tells_of_logits_that_are_not_finite) {
   ThreadPool pool(2);
   ModelOptions options = demo_model().options;

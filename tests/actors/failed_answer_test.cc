@@ -1,4 +1,4 @@
-// Whoever gave an actor a job hears of it, whatever becomes of the job.
+// The sender of a job is answered, whatever becomes of the job.
 #include "actors/failed_answer.h"
 
 #include <gtest/gtest.h>

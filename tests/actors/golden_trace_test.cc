@@ -34,7 +34,7 @@ struct Life {
 };
 
 // A change of behaviour changes the digests: look at both traces first, and say in the commit why
-// they differ. CASCADE_TRACE_DIR=/tmp/traces writes each life to a file; CASCADE_TRACE_SEED=5 lives
+// they differ. CASCADE_TRACE_DIR=/tmp/traces writes each life to a file. CASCADE_TRACE_SEED=5 runs
 // other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
@@ -52,7 +52,8 @@ uint64_t other_seed() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 0;
 }
 
-// Tokens that follow from their place: no arithmetic of a machine is in the trace.
+// A token depends only on its place, the token before it and the end tokens, so that the trace does
+// not depend on a machine's arithmetic.
 int32_t token_at(int64_t position, int32_t before, const std::vector<int32_t>& end_tokens) {
   const uint64_t number = counter_random(static_cast<uint64_t>(before), position);
   if (number % 24 == 0 && !end_tokens.empty()) return end_tokens.front();
@@ -139,7 +140,7 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
   }
 
   void note(Outgoing outgoing) {
-    // The machine's instruction set is the only thing of the machine that is told.
+    // The instruction set is the only thing that a status tells of the machine.
     auto* status = std::get_if<wire::StatusReply>(&outgoing.envelope.message);
     if (status != nullptr) status->isa.clear();
     std::string text = "to = " + std::to_string(static_cast<int>(outgoing.to)) + " " +
@@ -154,7 +155,7 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
     }
   }
 
-  // A letter for the door, and the name behind it.
+  // A letter for the door, followed by the client's name.
   static std::string whom(const Client& client) {
     if (client.tenant.empty()) return "";
     return (client.door == Door::kHttp ? "h" : "g") + client.name;
@@ -208,7 +209,7 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
     return testing::request_id(numbers_[numbers_.size() - 1 - back]);
   }
 
-  // What the prompt is.
+  // Chooses the prompt of the request.
   void compose(const std::string& tenant, wire::GenerateRequest& request) {
     const std::string id = some_id(tenant);
     const std::string query = some_text("query", 4);

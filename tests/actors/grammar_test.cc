@@ -1,5 +1,5 @@
-// Answers that are held to a form, through scheduler and engine: the form, the same answer in every
-// company, and what is refused.
+// Answers that must keep to a form, through scheduler and engine: the form, the same answer
+// whatever runs beside it, and what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ wire::GenerateRequest asked(uint64_t seed, const char* schema = kCity) {
 void expect_city(const Json& city) {
   ASSERT_TRUE(city.is_object());
   EXPECT_TRUE(city.at("city").is_string());
-  // It has up to 20 digits, so a reader may make a double of it.
+  // The number has up to 20 digits, so a reader may turn it into a double.
   EXPECT_EQ(std::fmod(city.at("people").get<double>(), 1), 0);
   EXPECT_LE(city.at("tags").size(), 3u);
   for (const auto& [key, value] : city.items()) {
@@ -136,7 +136,7 @@ TEST(GrammarRequest, is_refused_before_anything_is_computed) {
   EXPECT_EQ(world.status().tokens_prefilled, 0);
 }
 
-// What a job says of a sequence that cannot be goes to that sequence alone.
+// An error that a job reports for one sequence reaches only that sequence's request.
 TEST(GrammarRequest, an_error_of_one_sequence_is_not_that_of_others) {
   SchedulerWorld world(bursts_of(4));
   world.tamper = [](wire::Message& message) {
@@ -149,7 +149,7 @@ TEST(GrammarRequest, an_error_of_one_sequence_is_not_that_of_others) {
   std::vector<uint64_t> numbers;
   for (uint64_t i = 0; i < 2; ++i) {
     auto request = asked(i);
-    // Long enough that they run together, however slow the machine is. An array may go on.
+    // The answers are long enough to run together, however slow the machine is. An array may go on.
     request.grammar = {GrammarKind::kJsonSchema, R"({"type": "array", "minItems": 200})"};
     request.max_tokens = 200;
     numbers.push_back(world.post(request));

@@ -64,7 +64,8 @@ struct Output {
     }
     return nullptr;
   }
-  // One that is there already goes behind the others: of two that end alike the first is unpinned.
+  // A holder that exists already is moved behind the others: of two that end at the same time, the
+  // first is unpinned.
   void add(OneHolder holder) {
     OneHolder* present =
         holder.kind == HolderKind::kRetention ? nullptr : labelled(holder.kind, holder.label);
@@ -117,7 +118,8 @@ class HolderModel : public ::testing::Test {
   }
   int64_t now() const { return world_->clock.wall_us(); }
 
-  // Ends of what is over by the daemon's clock. No time passes while an output is pinned.
+  // Removes the holders that have ended by the daemon's clock. The holders of a pinned output do
+  // not end.
   void pass_time() {
     for (auto& [id, output] : outputs_) {
       if (output.pinned()) continue;
@@ -134,7 +136,7 @@ class HolderModel : public ::testing::Test {
     return ids.empty() ? "" : ids[random_.below(ids.size())];
   }
 
-  // All chunks of the daemon are those of the model, with the same holders.
+  // The daemon has exactly the chunks of the model, with the same holders.
   void compare() {
     pass_time();
     for (const char* tenant : kTenants) {
@@ -178,7 +180,8 @@ class HolderModel : public ::testing::Test {
     if (!outputs_.contains(chunk.id)) return;  // compare() says so
     ASSERT_EQ(described(chunk.holders), holders_of(chunk.id)) << chunk.id;
   }
-  // The reply to a change that gave no holder other terms, but for a pin that it may have lost.
+  // Compares the reply to a change that gave no holder other terms, except that one may have lost
+  // its pin.
   void compare_reply(const wire::ChunkReply& reply, const Described& before) {
     const std::string& id = reply.chunk.id;
     const Described after = holders_of(id);
@@ -198,7 +201,7 @@ class HolderModel : public ::testing::Test {
     return ttl_ms ? at_us + *ttl_ms * 1000 : kNever;
   }
 
-  // The tokens of a conversation, of the texts that its turns have.
+  // The number of tokens of a prompt with the texts of these turns and the question.
   size_t tokens_of(const std::vector<std::string>& turns, const std::string& question) {
     wire::ApplyTemplateRequest request;
     for (const std::string& id : turns) {
@@ -245,7 +248,7 @@ class HolderModel : public ::testing::Test {
       const Error& error = errors.front().error;
       const bool refused_turn = lost && !request.on_missing && error.field == "session";
       const bool no_room = error.field == "output_pinned" && request.output_pinned;
-      // A part may have expired between the model's look and the daemon's.
+      // An output of the prompt may have expired between the model's look and the daemon's.
       pass_time();
       const bool expired = std::ranges::any_of(
           before, [&](const std::string& id) { return !outputs_.contains(id); });
@@ -266,7 +269,7 @@ class HolderModel : public ::testing::Test {
     ++generated_;
   }
 
-  // The time at which the daemon counted from is in the chunk; the rest is the model's.
+  // Only the time from which the daemon counted is taken from the chunk; the rest is the model's.
   void take_holders(const std::string& id, const std::string& tenant,
                     const wire::GenerateRequest& request, const Chunk& chunk) {
     pass_time();
@@ -281,7 +284,7 @@ class HolderModel : public ::testing::Test {
       }
       const int64_t earliest = now() - 2'000'000 + *request.output_ttl_ms * 1000;
       const int64_t most = now() + *request.output_ttl_ms * 1000;
-      // If there are retentions with other times, looks for the new one, made now, first.
+      // If there are retentions with other times, first looks for the new one, which was made now.
       for (const bool new_only : {true, false}) {
         for (const Holder& holder : chunk.holders) {
           const bool known = std::ranges::any_of(output.holders, [&](const OneHolder& other) {
@@ -340,7 +343,7 @@ class HolderModel : public ::testing::Test {
         << (refused ? world_->error(number).to_string() : "was not refused");
     if (refused) return;
     output.erase(given_up);
-    pass_time();  // it may have been the last that was pinned
+    pass_time();  // the last pin may have ended
     compare_reply(world_->one<wire::ChunkReply>(number), before);
     ++deleted_;
   }
@@ -396,7 +399,7 @@ class HolderModel : public ::testing::Test {
       const OneHolder* name = output.labelled(HolderKind::kName, *request.name);
       return output.add(name != nullptr ? *name : OneHolder{HolderKind::kName, *request.name});
     }
-    // Whose time it is the reply says: one that ends where nothing ended before.
+    // The reply tells the new time: a holder ends when none ended before.
     std::multiset<int64_t> before;
     for (const OneHolder& holder : output.holders) before.insert(holder.expires_us);
     int64_t end = 0;

@@ -1,5 +1,5 @@
-// A scheduler and a store on a disk in memory, which work step by step and may be killed before any
-// of them.
+// A scheduler and a store on a disk in memory. They work step by step and may be killed before any
+// step.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -56,10 +56,10 @@ class MortalDaemon {
     world_->clock.advance_us(then_us - world_->clock.monotonic_us());
     world_->core().on_tick();
   }
-  // The daemon is killed after so many further steps of wait_for() and of pass_steps().
+  // Kills the daemon after `steps` further steps of wait_for() and of pass_steps().
   void kill_in(size_t steps) { kill_in_ = steps; }
 
-  // One job is done; or nobody has one, and time passes.
+  // Does one job. If there is none, time passes.
   void step() {
     if (world_->pump(1) > 0) return;
     world_->clock.advance_us(20'000);
@@ -78,7 +78,7 @@ class MortalDaemon {
     ADD_FAILURE() << "no answer";
     return true;
   }
-  // The steps up to the kill. False: it came.
+  // Passes the steps up to the kill. False: the daemon was killed.
   bool pass_steps() {
     while (kill_in_ != kNoKill) {
       if (!pass_step()) return false;
@@ -90,7 +90,7 @@ class MortalDaemon {
     if (errors.empty()) return std::nullopt;
     return errors[0].error.code;
   }
-  // nullopt: it is not found.
+  // nullopt: the chunk was not found.
   std::optional<Chunk> find_chunk(const std::string& id) {
     const auto found = world_->all<wire::ChunkReply>(world_->post(wire::ChunkGet{id}));
     if (found.empty()) return std::nullopt;

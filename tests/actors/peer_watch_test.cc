@@ -22,7 +22,7 @@ class PeerWatchTest : public ::testing::Test {
     router_ = std::make_unique<ZmqPort>(io_, context_, options);
     ASSERT_TRUE(router_->bind("inproc://router").ok());
   }
-  // One handler is the watch's start, each further one a look at the port.
+  // The first handler starts the watch, and each further one looks at the port.
   void run_handlers(int count) {
     int run = 0;
     ASSERT_TRUE(run_until(io_, [&] { return run++ == count; }));

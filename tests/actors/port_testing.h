@@ -10,7 +10,8 @@
 
 namespace cascade::testing {
 
-// Runs handlers until `done()`. False if no handler was due for a minute: what was awaited is lost.
+// Runs handlers until `done()`. False if no handler was due for a minute: the awaited event is
+// lost.
 template <class Done>
 bool run_until(asio::io_context& io, const Done& done) {
   while (!done()) {
@@ -20,7 +21,7 @@ bool run_until(asio::io_context& io, const Done& done) {
   return true;
 }
 
-// What a coroutine came to.
+// How a coroutine ended.
 struct Ended {
   bool ended = false;
   std::exception_ptr error;
@@ -38,7 +39,7 @@ inline void spawn(asio::io_context& io, Task<> task, Ended& ended) {
 inline wire::Frames receive(asio::io_context& io, ZmqPort& port) {
   std::optional<wire::Frames> frames;
   Ended ended;
-  // Not a lambda's coroutine: what it captures would be gone when it resumes.
+  // Not the coroutine of a lambda, whose captures would not exist any more when it resumes.
   struct Receiver {
     static Task<> run(ZmqPort& from, std::optional<wire::Frames>& to) { to = co_await from.recv(); }
   };

@@ -1,5 +1,5 @@
-// Sampling through scheduler and engine: a request's seed decides, whoever runs beside it and in
-// whatever bursts; what is recorded and told; what is refused.
+// Sampling through scheduler and engine: a request's seed decides, whatever runs beside it and
+// however long the bursts are; what is recorded and told; what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -112,7 +112,7 @@ TEST(Sampling, seeds_and_every_parameter_matter) {
 }
 
 TEST(Sampling, a_frequency_penalty_ends_what_a_bias_repeats) {
-  // The bias makes token 300 certain at first; each time it is generated costs it 2.
+  // At first the bias makes token 300 certain; each time it is generated costs it 2.
   auto request = ask({query_text("Go on.")});
   request.ignore_eos = true;
   request.max_tokens = 64;
@@ -149,7 +149,7 @@ TEST(Sampling, tells_the_most_likely_tokens_of_each_place) {
     EXPECT_LE(mass, 1.0001);
     EXPECT_LE(final.logprobs[i], final.top_logprobs[4 * i]);
   }
-  // A stop string in the middle of a burst: nothing is told of what was computed behind it.
+  // A stop string in the middle of a burst: nothing is told of the tokens computed after it.
   auto request = ask({query_text("What is the capital of France?")});
   request.stop = {" is"};
   request.top_logprobs = 2;
@@ -157,7 +157,7 @@ TEST(Sampling, tells_the_most_likely_tokens_of_each_place) {
   const auto stopped = world.one<wire::Final>(world.send(request));
   EXPECT_EQ(stopped.finish_reason, "stop");
   EXPECT_EQ(stopped.top_token_ids.size(), 2 * stopped.token_ids.size());
-  // Greedy: the likeliest is the token itself.
+  // Sampling is greedy, so the likeliest token is the sampled one.
   for (size_t i = 0; i < stopped.token_ids.size(); ++i) {
     EXPECT_EQ(stopped.top_token_ids[2 * i], stopped.token_ids[i]);
   }
@@ -226,7 +226,8 @@ TEST(Sampling, deltas_add_up_to_the_text_before_a_stop_string) {
   const std::string whole = cold.one<wire::Final>(cold.send(request)).text;
   ASSERT_EQ(whole, "The capital of France is Paris.");
   request.stream = true;
-  // Over several tokens, in the middle of one, at the very end, and one that only begins.
+  // Stop strings over several tokens, in the middle of one, at the very end, and one of which the
+  // text has only the beginning.
   for (const std::string& stop :
        {std::string("capital of France"), std::string("pital o"), std::string("Paris."),
         std::string("."), whole, std::string("Paris. And")}) {

@@ -57,7 +57,7 @@ TEST(Chunks, are_listed_newest_first_page_by_page) {
   EXPECT_EQ(world.error(world.send(request)).code, ErrorCode::kNotFound);
 }
 
-// A thousand chunks with all the holders that they may have are more than one message can have.
+// A thousand chunks with all the holders that they may have do not fit one message.
 TEST(Chunks, are_listed_in_smaller_pages_if_they_have_many_holders) {
   SchedulerWorld world;
   wire::StoreChunks stored;
@@ -97,7 +97,7 @@ TEST(Chunks, a_deletion_that_comes_again_is_answered_as_the_first_time) {
   EXPECT_TRUE(world.all<wire::ErrorReply>(deletion).empty());
   send_again("another");
   EXPECT_EQ(world.error(deletion).code, ErrorCode::kNotFound);
-  // As a new request it finds nothing.
+  // The same deletion as a new request finds nothing.
   EXPECT_EQ(world.error(world.send(wire::ChunkDelete{chunk.id})).code, ErrorCode::kNotFound);
 }
 

@@ -1,4 +1,4 @@
-// What a request goes on with when it names the output before it.
+// How a request continues the conversation of the output that it names.
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"
@@ -44,7 +44,7 @@ class GoingOn : public ::testing::Test {
     return world_.one<wire::ChunkReply>(world_.send(wire::ChunkGet{id})).chunk;
   }
 
-  // system, fact, question; then another question behind the answer.
+  // Asks with a system prompt, a fact and a question, then asks another question after the answer.
   void SetUp() override {
     wire::GenerateRequest request = ask(
         {system_text(kGeographer), {ChunkType::kContext, "", kFact}, query_text("Which city?")});

@@ -1,4 +1,5 @@
-// K and V that outlive the process: what is found again, that it is the same, and what is gone.
+// K and V that outlive the process: what is found again, that it is the same, and what has been
+// removed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,11 +55,11 @@ class Disk : public ::testing::Test {
     world_ = std::make_unique<SchedulerWorld>(keeping_pinned_pages(max_pinned_),
                                               SchedulerWorld::kPages, store_.get());
   }
-  // What kill -9 leaves: files as they are, nothing in memory.
+  // Restarts as after kill -9: the files stay as they are, and nothing is left in memory.
   void restart() {
     world_.reset();
     disk_.kill();
-    // Closing has no way to reach the disk any more.
+    // From here on, closing the store cannot reach the disk.
     store_.reset();
     start();
   }
@@ -76,7 +77,7 @@ class Disk : public ::testing::Test {
   int64_t pages_pinned() {
     return world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{})).cache->pages_pinned;
   }
-  // A conversation of two turns: the output of the first.
+  // Begins a conversation of two turns. Returns the output of the first.
   std::string first_turn() {
     const wire::Final first =
         generate({system_text(kLongSystem), query_text("Capital of France?")});
@@ -88,7 +89,8 @@ class Disk : public ::testing::Test {
   wire::Final second_turn(const std::string& output) {
     return generate({system_text(kLongSystem), output_ref(output), query_text("And of Italy?")});
   }
-  // Neither the answer of first_turn() nor what was asked, but for pages that others use.
+  // Neither the answer of first_turn() nor its question is found, except in `pages_of_others` pages
+  // that others use.
   void expect_no_page_of_it(int64_t pages_of_others = 0) {
     wire::GenerateRequest request = ask({});
     request.messages = {{.role = "system", .content = kLongSystem, .reasoning = {}},
@@ -98,7 +100,7 @@ class Disk : public ::testing::Test {
     const auto next = world_->one<wire::Final>(world_->send(request));
     EXPECT_EQ(next.usage.reused_tokens, pages_of_others * kPageTokens);
   }
-  // Takes pages of all chains from the store, which nobody else uses.
+  // Removes the pages at `place` of all chains from the store, which nobody else may be using.
   void remove_pages_at(int64_t place) {
     const auto models = store_->kv().models();
     ASSERT_TRUE(models.ok());
@@ -152,7 +154,7 @@ TEST_F(Disk, an_output_that_was_still_to_be_computed_when_the_daemon_died_is_com
     const uint64_t number = world_->post(request);
     while (world_->all<wire::Final>(number).empty()) ASSERT_EQ(world_->pump(1), 1u);
     const std::string id = world_->one<wire::Final>(number).output_chunk_id;
-    // The history is made token ids; of what is to be computed then, a slice comes next.
+    // The history is tokenized first. The next job is a slice of the tokens to compute.
     while (world_->jobs_for(testing::Actor::kPrefill) == 0) ASSERT_EQ(world_->pump(1), 1u);
     ASSERT_EQ(world_->pump(1), 1u);
     ASSERT_EQ(world_->status_now().reprefills_pending, 1);
@@ -206,7 +208,7 @@ TEST_F(Disk, everything_that_was_said_of_a_chunk_is_there_again) {
   restart();
   const Chunk after = world_->chunk(output);
   EXPECT_EQ(after, before);
-  EXPECT_EQ(after.kv_state, KvState::kReady);  // pinned: its pages are back without being asked for
+  EXPECT_EQ(after.kv_state, KvState::kReady);  // pinned: its pages are back before anybody asks
   EXPECT_GT(stats().pages_loaded, 0);
 }
 
@@ -225,7 +227,7 @@ TEST_F(Disk, a_damaged_page_is_computed_again) {
   expect_same(restored, expected);
   EXPECT_EQ(restored.usage.loaded_tokens, 0);
   EXPECT_EQ(stats().pages_bad, 1);
-  // It is written again.
+  // The page is written again.
   restart();
   EXPECT_GT(second_turn(output).usage.loaded_tokens, 0);
 }
@@ -261,7 +263,7 @@ TEST_F(Disk, so_is_what_is_deleted_after_a_restart) {
   expect_no_page_of_it();
 }
 
-// Damage, or the budget of an earlier version, may have taken any of its pages.
+// Damage, or the budget of an earlier version, may have removed any of the chunk's pages.
 TEST_F(Disk, so_is_what_is_deleted_between_pages_that_are_gone) {
   const std::string output = first_turn();
   const int64_t pages = stats().pages;
@@ -282,7 +284,7 @@ TEST_F(Disk, a_retained_chunk_keeps_the_pages_that_it_stands_on) {
   restart();
   world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{first}));
   restart();
-  // The conversation is found by its tokens, whoever names them.
+  // The conversation is found by its tokens, also without the name of a chunk.
   wire::GenerateRequest request = ask({});
   request.messages = {{.role = "system", .content = kLongSystem, .reasoning = {}},
                       {.role = "user", .content = "Capital of France?", .reasoning = {}},
@@ -355,7 +357,8 @@ TEST_F(Disk, beyond_its_budget_the_pages_of_pinned_chunks_stay) {
   EXPECT_GT(stats().pages_loaded, 0);
 }
 
-// What two pins share counts once when it is there, but is promised to each of them until then.
+// Pages that two pins share count once when they are in memory. Until then they are promised to
+// each of the two.
 TEST_F(Disk, pins_that_were_acknowledged_stay_after_a_restart) {
   std::vector<std::string> ids;
   for (const char* query : {"Capital of France?", "Capital of Peru?", "Capital of Chile?"}) {
@@ -446,7 +449,7 @@ TEST_F(Disk, what_was_deleted_while_it_was_read_does_not_stay_in_memory) {
 TEST_F(Disk, a_miss_because_of_another_model_is_explained) {
   const std::string output = first_turn();
   world_.reset();
-  // As another model of the same tokenizer would have stored them.
+  // The pages are as another model with the same tokenizer would have stored them.
   const Digest other = Hasher().field("model", "other").finish();
   const Digest own = testing::demo_model().root_key("");
   const auto pages = store_->kv().pages(own);

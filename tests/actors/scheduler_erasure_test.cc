@@ -1,5 +1,5 @@
-// Chunks that are deleted while work for them is under way: who asked is answered soon, whatever
-// else the daemon has to do.
+// Chunks that are deleted while work for them is under way: the client that asked is answered soon,
+// whatever else the daemon has to do.
 #include <gtest/gtest.h>
 
 #include "tests/actors/disk_budget_world.h"
@@ -13,8 +13,8 @@ using testing::prompt_request;
 using testing::SchedulerWorld;
 using testing::set_speeds;
 
-// A system prompt whose pages are being computed for a pin, in idle time and in several slices; the
-// first of them is with the prefill actor.
+// A system prompt whose pages are being computed for a pin, in idle time and in several slices. The
+// prefill actor has the first slice.
 class ErasureOfIdleWork : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -51,7 +51,7 @@ TEST_F(ErasureOfIdleWork, does_not_wait_until_nobody_asks_for_anything) {
   EXPECT_EQ(world_.status().reprefills_pending, 0);
 }
 
-// A stop does no idle work any more after a part of its time.
+// After a part of its time, a stop does no more idle work.
 TEST_F(ErasureOfIdleWork, does_not_keep_the_daemon_from_stopping) {
   world_.core().stop();
   world_.clock.advance_us(SchedulerOptions{}.stop_us / 2);
@@ -62,7 +62,7 @@ TEST_F(ErasureOfIdleWork, does_not_keep_the_daemon_from_stopping) {
 
 class ErasureOfPublicPages : public testing::DiskBudgetWorld {};
 
-// A tenant's chain is being written, which begins with the public pages.
+// A tenant's chain that begins with the public pages is being written.
 TEST_F(ErasureOfPublicPages, does_not_leave_those_that_are_in_use_when_it_comes) {
   start(1000);
   const std::string id = publish(town_rules());

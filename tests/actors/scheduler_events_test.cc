@@ -23,7 +23,8 @@ std::vector<wire::EventNotice> events(SchedulerWorld& world, int64_t after = 0) 
   return world.one<wire::EventsReply>(world.send(wire::EventsRequest{after, "", 1000})).events;
 }
 
-// "chunk_stored OUTPUT, …", of the chunk `id` alone unless that is empty.
+// The events as "chunk_stored OUTPUT, …". If `id` is not empty, only those of this chunk, without
+// types.
 std::string kinds(const std::vector<wire::EventNotice>& events, const std::string& id = "") {
   std::string text;
   for (const wire::EventNotice& event : events) {
@@ -65,7 +66,7 @@ TEST(Events, tell_how_chunks_end) {
   put.text = "two";
   put.ttl_ms = 60'000;
   const Chunk two = world.one<wire::ChunkReply>(world.send(put)).chunk;
-  world.send(put);  // it is there
+  world.send(put);  // the chunk exists
   world.send(wire::ChunkDelete{one.id});
   world.clock.advance_us(61'000'000);
   world.core().on_tick();

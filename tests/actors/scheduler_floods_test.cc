@@ -1,4 +1,4 @@
-// Floods of one tenant: what it finds full, another one finds open.
+// Floods of one tenant: what is full for that tenant is open for another one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ bool was_refused(const SchedulerWorld& world, uint64_t number) {
   return !world.all<wire::ErrorReply>(number).empty();
 }
 
-// Sends `message` until it is refused; how often it was not.
+// Sends `message` until it is refused. Returns how often it was not.
 int send_until_refused(SchedulerWorld& world, const std::string& tenant,
                        const wire::Message& message) {
   for (int accepted = 0; accepted < 1000; ++accepted) {
@@ -85,8 +85,8 @@ TEST(Floods, of_long_prompts_leave_tokens_and_bytes_to_others) {
   EXPECT_FALSE(was_refused(second, post(second, kLight, prompt_request(long_text("Two", 300), 4))));
 }
 
-// The light tenant asks for one thing at a time while the other has far more requests in flight
-// than places and asks again at once, whatever it is told.
+// The light tenant asks for one thing at a time. The other tenant has far more requests in flight
+// than there are places, and asks again at once, whatever it is told.
 TEST(Floods, that_come_back_at_once_do_not_keep_others_out) {
   SchedulerWorld world(places(8, 4));
   set_speeds(world);
@@ -111,8 +111,8 @@ TEST(Floods, that_come_back_at_once_do_not_keep_others_out) {
   EXPECT_EQ(refusals, 0);
 }
 
-// There are more tenants with much to do than places. Another one asks for one thing at a time. It
-// has had more than its share already, but it waits for none of them.
+// There are more tenants with much to do than places. Another tenant asks for one thing at a time.
+// It has had more than its share already, but it does not have to wait for any of them.
 TEST(Floods, of_more_tenants_than_places_do_not_keep_out_one_that_asks_singly) {
   SchedulerWorld world(places(8, 2));
   set_speeds(world);
@@ -130,11 +130,11 @@ TEST(Floods, of_more_tenants_than_places_do_not_keep_out_one_that_asks_singly) {
   EXPECT_EQ(world.status_now().requests_done, 10) << "the others have not ended yet";
 }
 
-// Tenants that ask for one thing at a time, again at once, take every place and those in reserve:
-// the tenant with much to do gets its share all the same.
+// Tenants that ask for one thing at a time, and again at once, take every place and those in
+// reserve. The tenant with much to do gets its share all the same.
 TEST(Floods, of_tenants_that_ask_singly_do_not_starve_one_with_much_to_do) {
   SchedulerWorld world(places(64, 1));
-  // Sampled tokens are charged as 10 to 20 tokens of a prompt each, so that fewer are needed.
+  // Each sampled token is charged like 10 to 20 tokens of a prompt, so that fewer are needed.
   world.tamper = [](wire::Message& answer) {
     if (auto* prefill = std::get_if<wire::PrefillDone>(&answer)) prefill->compute_us = 50;
     if (auto* decode = std::get_if<wire::DecodeDone>(&answer)) {
@@ -210,7 +210,8 @@ TEST(Floods, that_wait_to_be_refused_hear_of_it_when_the_daemon_stops) {
   EXPECT_TRUE(was_refused(world, last));
 }
 
-// Each refusal tells a later time, so that not all come at once; but only to whom is refused.
+// Each refusal tells a later time, so that not all come at once, but only the refused tenant is
+// told a later one.
 TEST(Floods, do_not_put_off_when_others_are_to_come_again) {
   SchedulerWorld world;
   set_speeds(world);

@@ -57,7 +57,7 @@ TEST(Admission, one_request_id_runs_once) {
   world.pump();
   EXPECT_EQ(world.error(number).code, ErrorCode::kConflict);
   world.one<wire::Final>(number);
-  // Another client's ids are its own.
+  // The ids of another client are its own.
   world.core().on_client({kLocalTenant, "somebody else"},
                          {testing::request_id(number), question()});
   world.pump();
@@ -100,7 +100,7 @@ TEST(Memory, a_small_request_does_not_wait_behind_one_that_lacks_pages) {
   auto running = endless_question();
   running.max_tokens = 250;
   const uint64_t first = world.post(running);
-  world.pump(2);  // it has its promise of five pages
+  world.pump(2);  // it was promised five pages
   auto large = question("What is 5 + 4?");
   large.max_tokens = 300;
   const uint64_t second = world.post(large);
@@ -124,7 +124,8 @@ TEST(Memory, a_stream_of_small_requests_does_not_starve_a_large_one) {
   world.pump(4);
   const uint64_t starved = world.post(large);
   int overtook = 0;
-  // Two new ones for a few steps of the actors: without a bound the large one would never start.
+  // Two new requests come every few steps of the actors: without a bound the large one would never
+  // start.
   for (; overtook < 200 && world.all<wire::Final>(starved).empty(); overtook += 2) {
     for (int i = 0; i < 2; ++i) world.post(small);
     world.pump(4);
@@ -174,7 +175,7 @@ TEST(Streams, a_silent_stream_gets_signs_of_life) {
 }
 
 TEST(Cancel, works_in_every_state) {
-  // After so many jobs the request is being tokenized, prefilled, decoded.
+  // After `jobs` jobs the request is being tokenized, prefilled or decoded.
   for (size_t jobs = 0; jobs < 8; ++jobs) {
     SchedulerWorld world;
     const uint64_t number = world.post(endless_question());
@@ -243,7 +244,7 @@ TEST(Deadline, ends_a_request_that_takes_too_long) {
   const uint64_t number = world.post(request);
   world.pump(2);
   world.clock.advance_us(60'000);
-  // While a job works on it, it waits for the job.
+  // A request does not end while a job works on it.
   world.core().on_tick();
   for (int i = 0; i < 4 && world.all<wire::ErrorReply>(number).empty(); ++i) {
     world.pump(1);
@@ -341,7 +342,7 @@ TEST(Stop, lets_running_requests_end_and_takes_no_new_ones) {
   EXPECT_TRUE(world.core().stopped());
 }
 
-// A retained answer has just been given; its history is still to be computed.
+// Gives an answer that is retained; its history is still to be computed.
 uint64_t answer_and_retain(SchedulerWorld& world) {
   wire::GenerateRequest request = question();
   request.retain_output = true;

@@ -55,14 +55,14 @@ TEST(Limits, bound_the_chunks_of_a_composition) {
 TEST(Limits, bound_the_text_of_a_chunk_that_is_named_often) {
   SchedulerWorld world;
   const std::string id = registered(world, std::string(size_t{1} << 20, ' '));
-  // 4 GiB if it were put together.
+  // The texts would have 4 GiB if they were put together.
   const Error error = world.error(world.post(naming(id, kChunksMax - 1)));
   EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(error.field, "chunks");
   EXPECT_THAT(error.message, HasSubstr("the limit is"));
 }
 
-// A scheduler of a model with a long context; the test is its actors.
+// A scheduler of a model with a long context. The test plays its actors.
 class LongContext : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -86,7 +86,7 @@ class LongContext : public ::testing::Test {
   void ask(wire::GenerateRequest request) {
     core_->on_client({kLocalTenant, "client"}, {testing::request_id(++asked_), std::move(request)});
   }
-  // What was sent since the last call; nothing if none of it is an M.
+  // The last M that was sent since the last call; nullopt if there was none.
   template <class M>
   std::optional<M> sent() {
     std::optional<M> found;
@@ -112,7 +112,7 @@ class LongContext : public ::testing::Test {
   uint64_t asked_ = 0;
 };
 
-// A Final that a message cannot hold would take the answer with it.
+// If a Final did not fit a message, the answer would be lost with it.
 TEST_F(LongContext, bounds_the_log_probabilities_of_an_answer) {
   const auto error_of = [&](int32_t max_tokens) {
     wire::GenerateRequest request;
@@ -142,7 +142,7 @@ wire::GenerateRequest going_on_with(size_t bytes) {
   return request;
 }
 
-// The reply and the chunk have the text, and a message has a limit.
+// The reply and the chunk carry the text, and a message has a limit.
 TEST_F(LongContext, ends_an_answer_that_is_as_long_as_it_may_become) {
   ask(going_on_with(wire::kAnswerBytesMax - 100));
   encode({1, 2, 3});
@@ -190,7 +190,7 @@ TEST_F(LongContext, refuses_to_go_on_with_a_text_that_is_as_long_as_an_answer_ma
   EXPECT_THAT(reply->error.message, HasSubstr("8388608 bytes; the limit is 8388607"));
 }
 
-// What the limits let through reaches the tokenizer.
+// A request that the limits let through reaches the tokenizer.
 TEST(Limits, leave_what_fits_the_message_to_the_tokenizer) {
   wire::EncodeJob job;
   job.messages.assign(kMessagesMax, {.role = "assistant", .content = "", .reasoning = "r"});

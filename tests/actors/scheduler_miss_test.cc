@@ -61,14 +61,14 @@ TEST_F(Explained, what_went_with_a_deleted_or_expired_chunk) {
     if (expires) request.output_ttl_ms = 10'000;
     request.max_tokens = 100;
     const auto first = world_.one<wire::Final>(world_.send(request));
-    // What went on from it and is not kept goes as well.
+    // A conversation that went on from the output and is not retained is removed, too.
     world_.one<wire::Final>(
         world_.send(ask({system_text(kOneWordSystem), testing::output_ref(first.output_chunk_id),
                          query_text("Why?")})));
     if (!expires) world_.send(wire::ChunkDelete{first.output_chunk_id});
     world_.clock.advance_us(60'000'000);
     world_.core().on_tick();
-    // The conversation goes on, as messages.
+    // The conversation continues, as messages.
     wire::GenerateRequest next = ask({});
     next.messages = {{.role = "system", .content = kOneWordSystem, .reasoning = {}},
                      {.role = "user", .content = request.chunks[1].text, .reasoning = {}},
@@ -88,7 +88,7 @@ TEST_F(Explained, with_a_system_prompt_go_the_conversations_that_begin_with_it) 
   usage(kept);
   usage(one_word_question("Where?"));
   world_.send(wire::ChunkDelete{system.id});
-  // What is retained stays, and with it its beginning.
+  // A retained output stays, and with it its beginning.
   EXPECT_EQ(usage(one_word_question("Who?")).miss.reason, MissReason::kNone);
   EXPECT_EQ(usage(one_word_question("Where?")).miss.reason, MissReason::kDeleted);
 }

@@ -31,7 +31,7 @@ class PinReplies : public testing::DiskBudgetWorld {
     update.pinned = true;
     return update;
   }
-  // nullopt: it is a pin, and on disk.
+  // nullopt: the chunk is pinned and on disk.
   std::optional<Error> pin(const std::string& id) {
     const uint64_t number = world_->send(pin_of(id));
     const auto errors = world_->all<wire::ErrorReply>(number);
@@ -174,7 +174,7 @@ TEST_F(WaitingPin, that_is_refused_takes_the_chunk_along_whose_time_is_over_mean
   ends.id = id_;
   ends.ttl_ms = 1;
   world_->post(ends);
-  world_->post(pin_of(id_));  // who waits as well hears of it, too
+  world_->post(pin_of(id_));  // a second waiting request is told, too
   world_->clock.advance_us(2000);
   world_->core().on_tick();
   world_->tamper = [&](wire::Message& answer) {
@@ -201,7 +201,7 @@ TEST_F(WaitingPin, is_answered_with_what_ended_by_its_request) {
   EXPECT_EQ(reply.ended[0].label, "best");
 }
 
-// What its conversation begins with is published, and the disk has lost the public pages.
+// The conversation begins with a published system prompt, whose public pages the disk has lost.
 TEST_F(PinReplies, come_with_the_public_pages_that_the_chain_begins_with) {
   start(100);
   const std::string system = publish(town_rules());
@@ -226,7 +226,7 @@ TEST_F(PinReplies, come_with_the_public_pages_that_the_chain_begins_with) {
   }
 }
 
-// Its pages had no room in memory for a while, and were evicted.
+// The pages of one pin had no room in memory for a while, and were evicted.
 TEST_F(PinReplies, keep_their_promise_when_there_is_room_again) {
   start(100);
   std::vector<std::string> ids = {output_of("What is 1 + 1?"), output_of("What is 2 + 2?")};

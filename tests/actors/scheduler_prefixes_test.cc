@@ -118,7 +118,7 @@ TEST_F(Prefixes, the_same_beginning_is_one_prefix_with_counted_references) {
   EXPECT_EQ(release(first.id, "b").references, 0);
   EXPECT_EQ(pages_pinned(), 0);
   EXPECT_EQ(refused(wire::PrefixAttach{first.id}).field, "id");
-  // Its pages are ordinary ones now: still there.
+  // The prefix's pages are ordinary ones now, and still in memory.
   EXPECT_EQ(cache(book_prefix()).reused_tokens, first.tokens);
 }
 

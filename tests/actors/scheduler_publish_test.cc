@@ -51,7 +51,7 @@ TEST_F(Published, a_system_prompt_is_computed_once_for_all_tenants) {
   EXPECT_EQ(
       std::memcmp(bob.logprobs.data(), alone.logprobs.data(), bob.logprobs.size() * sizeof(float)),
       0);
-  // The beginning of what the owner asks as well.
+  // The owner's own prompt finds the beginning, too.
   EXPECT_GE(generate(chunks, "local").usage.reused_tokens, bob.usage.reused_tokens);
   publish(system.id, false);
   EXPECT_EQ(
@@ -110,7 +110,7 @@ TEST_F(Published, what_is_withdrawn_is_found_by_nobody_who_did_not_keep_it) {
         generate({system_text(kLibrarySystem), query_text("Who wrote Faust?")}, tenant);
     EXPECT_EQ(other.usage.miss, (Miss{MissReason::kNew, 0})) << tenant;
   }
-  // Her pinned output was computed again, in pages of her own.
+  // Alice's pinned output was computed again, in pages of her own.
   const auto kept =
       world_.one<wire::ChunkReply>(world_.send_as("alice", wire::ChunkGet{alice.output_chunk_id}));
   EXPECT_EQ(kept.chunk.kv_state, KvState::kReady);
@@ -153,7 +153,7 @@ TEST_F(Published, other_published_chunks_keep_their_pages) {
   const auto published = generate({system_text(systems[1].text), query_text("Who?")}, "bob").usage;
   const auto withdrawn =
       generate({system_text(systems[0].text), query_text("Who?")}, "carol").usage;
-  // They have their beginning in common.
+  // The two system prompts have their beginning in common.
   EXPECT_GT(withdrawn.reused_tokens, 40);
   EXPECT_GT(published.reused_tokens, withdrawn.reused_tokens);
   EXPECT_EQ(withdrawn.miss.reason, MissReason::kDiffers);

@@ -17,12 +17,13 @@ using testing::query_text;
 using testing::SchedulerWorld;
 using testing::set_speeds;
 
-// Without letting anybody work.
+// The status, without letting any actor work.
 wire::StatusReply status_now(SchedulerWorld& world) {
   return world.one<wire::StatusReply>(world.post(wire::StatusRequest{}));
 }
 
-// Job by job, until the condition holds or so many were done.
+// Does one job after the other until the condition holds or `jobs_max` jobs are done. Returns
+// whether it holds.
 template <class Condition>
 bool pump_until(SchedulerWorld& world, const Condition& condition, int jobs_max = 60) {
   for (int i = 0; i < jobs_max && !condition(); ++i) world.pump(1);
@@ -69,7 +70,7 @@ TEST(Tenants, clients_of_one_name_are_different_clients) {
   EXPECT_EQ(world.one<wire::Final>(second).finish_reason, "length");
 }
 
-// A tenant that holds every place gives some up to one that has none; nobody's output changes.
+// A tenant that holds every place gives up some to a tenant that has none. Nobody's output changes.
 TEST(Preemption, makes_places_for_another_tenant_and_changes_no_output) {
   SchedulerOptions options;
   options.requests_running_max = 4;
@@ -130,7 +131,7 @@ TEST(Preemption, one_that_is_cancelled_while_it_waits_keeps_its_output) {
   }
 }
 
-// Both requests that run have the same prompt, so its pages stay in use without one of them.
+// Both running requests have the same prompt, so its pages would stay in use if one of them ended.
 TEST(Preemption, is_of_no_use_if_the_pages_of_the_one_that_runs_are_shared) {
   SchedulerOptions options;
   options.requests_running_max = 2;
@@ -164,7 +165,7 @@ TEST(Queue, refuses_tokens_beyond_its_limit_and_says_when_to_try_again) {
   options.tokens_waiting_max = 400;
   SchedulerWorld world(options);
   set_speeds(world);
-  // The first may have more than the limit: it would never run otherwise.
+  // The first request may have more tokens than the limit: it would never run otherwise.
   const uint64_t first = world.post(prompt_request(long_text("One", 300), 4));
   EXPECT_FALSE(world.all<wire::Accepted>(first).empty());
   const uint64_t second = world.post(prompt_request(long_text("Two", 300), 4));

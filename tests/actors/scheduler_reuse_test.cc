@@ -1,4 +1,4 @@
-// What the project exists for: outputs are kept, reused exactly, and nothing else changes.
+// The purpose of the project: outputs are kept, reused exactly, and nothing else changes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -17,8 +17,7 @@ using testing::system_text;
 
 const char* const kHelpfulSystem = "You are a helpful assistant.";
 
-// ---- conversations
-// -------------------------------------------------------------------------------
+// ---- conversations ------------------------------------------------------------------------------
 
 const std::vector<std::string> kQuestions = {
     "What is the capital of France?",
@@ -71,7 +70,7 @@ TEST_P(Conversation, retained_outputs_give_the_same_tokens_and_bits_as_cold_prom
     SchedulerWorld cold;
     wire::GenerateRequest cold_request = request;
     if (GetParam().policy == ThinkPolicy::kKeep) {
-      // Kept thoughts cannot come in as messages: the cold side knows the chunks, but no KV.
+      // Kept thoughts cannot come in as messages, so the cold side knows the chunks, but has no KV.
       wire::StoreChunks known;
       for (const wire::ChunkRef& chunk : chunks) {
         if (!chunk.id.empty()) known.chunks.push_back(warm.chunk(chunk.id));

@@ -1,4 +1,4 @@
-// What there is room for: answers are cut to it, prompts without room are refused with numbers.
+// Answers are cut to the room that there is; prompts without room are refused with numbers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,10 +45,10 @@ TEST(Room, an_answer_is_cut_to_the_kv_memory_as_it_is_to_the_context) {
   const auto final = world.one<wire::Final>(world.send(endless(30'000)));
   EXPECT_EQ(final.finish_reason, "length");
   EXPECT_EQ(final.usage.prompt_tokens + final.usage.completion_tokens, 2 * kPageTokens);
-  // The daemon's default is cut as well.
+  // The daemon's default length is cut, too.
   const auto by_default = world.one<wire::Final>(world.send(endless(0)));
   EXPECT_EQ(by_default.token_ids, final.token_ids);
-  // What fits is not touched.
+  // An answer that fits is not cut.
   EXPECT_EQ(world.one<wire::Final>(world.send(endless(7))).usage.completion_tokens, 7);
 }
 
@@ -83,7 +83,7 @@ TEST(Room, of_pinned_pages_is_not_promised_to_an_answer) {
   const auto final = world.one<wire::Final>(world.send(endless(30'000)));
   EXPECT_EQ(final.finish_reason, "length");
   EXPECT_EQ(final.usage.prompt_tokens + final.usage.completion_tokens, (8 - pinned) * kPageTokens);
-  // Those that the prompt itself begins with are its own.
+  // Pinned whole pages that the prompt itself begins with are its own.
   const auto longer =
       world.one<wire::Final>(world.send(endless_behind(repeated_words(100) + "and so on")));
   const int64_t whole = tokens / kPageTokens;
@@ -149,7 +149,7 @@ TEST(Room, of_texts_that_are_too_large_to_be_tokenized_is_the_same_error) {
   EXPECT_EQ(reply.context_tokens_max, context);
   EXPECT_THAT(reply.error.message, HasSubstr("maximum context length is"));
   EXPECT_THAT(reply.error.message, HasSubstr("3145728 bytes; the limit is 2097152"));
-  // Other errors say nothing of it.
+  // Other errors do not tell the context's length.
   wire::GenerateRequest bias = raw("x");
   bias.sampling.logit_bias = {{1 << 30, 1}};
   EXPECT_EQ(refusal_of(world, bias).context_tokens_max, std::nullopt);

@@ -1,4 +1,4 @@
-// Conversations by name, and how long chunks live that nobody said it of.
+// Conversations by name, and how long chunks live if no request says so.
 #include <gtest/gtest.h>
 
 #include "tests/actors/deletion_traces.h"
@@ -90,7 +90,7 @@ TEST_F(Sessions, another_request_of_the_same_session_is_refused_while_one_runs) 
   EXPECT_EQ(refused.code, ErrorCode::kConflict);
   EXPECT_EQ(refused.field, "session");
   EXPECT_EQ(world_->error(world_->post(wire::SessionDelete{"trip", false})).code,
-            ErrorCode::kNotFound);  // it begins with its first turn
+            ErrorCode::kNotFound);  // a session begins with its first turn
   const uint64_t other = world_->post(turn("And of Italy?", "another"));
   world_->pump();
   world_->one<wire::Final>(first);
@@ -256,7 +256,7 @@ TEST_F(Sessions, that_are_deleted_without_their_outputs_tell_who_holds_these) {
   EXPECT_EQ(reply.outputs[0].held_by, "a retention");
 }
 
-// Whenever the kill comes, the session is there until all of its outputs are gone.
+// Whenever the kill comes, the session exists until all of its outputs are removed.
 TEST_F(Sessions, that_are_killed_while_they_are_deleted_can_be_deleted_again) {
   size_t steps = 0;
   for (bool answered = false; !answered; ++steps) {
@@ -344,8 +344,8 @@ TEST_F(Sessions, a_policy_gives_new_chunks_their_time_to_live) {
   EXPECT_EQ(put("for ever", 0).expires_us, 0);
   const Chunk own = put("its own", 5'000);
   EXPECT_LE(own.expires_us, world_->clock.wall_us() + 5'000'000);
-  EXPECT_EQ(world_->chunk(put("before").id).expires_us, 0);  // what was there keeps what it has
-  // Outputs have a policy of their own, and so have tenants.
+  EXPECT_EQ(world_->chunk(put("before").id).expires_us, 0);  // an older chunk keeps its time
+  // Outputs have a policy of their own, and so has each tenant.
   wire::GenerateRequest request = ask({query_text("Capital of France?")});
   request.retain_output = true;
   const wire::Final final = world_->one<wire::Final>(world_->send(request));

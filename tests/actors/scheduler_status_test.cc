@@ -25,7 +25,7 @@ TEST(Status, of_a_tenant_does_not_count_what_others_do) {
   world.one<wire::ChunkReply>(world.send_as("alice", put));
   wire::StatusReply after = status_of(world, "bob");
   after.uptime_us = before.uptime_us;
-  // How fast the machine computes is no secret.
+  // The speed of the machine is not a secret.
   after.prefill_tokens_per_s = before.prefill_tokens_per_s;
   after.decode_tokens_per_s = before.decode_tokens_per_s;
   EXPECT_EQ(*wire::encode({{}, after}), *wire::encode({{}, before}));

@@ -1,4 +1,5 @@
-// What outlives the process: nobody hears of a change before it is durable, and none is forgotten.
+// Changes that outlive the process: nobody is told of a change before it is durable, and none is
+// forgotten.
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"
@@ -166,7 +167,7 @@ TEST(Loading, clients_wait_until_the_chunks_are_there) {
   core.on_answer(wire::StoredPages{1, {}, {}, {}, /*more=*/true});
   EXPECT_EQ(answers(), 0u);
   core.on_answer(wire::StoredPages{1, {}, {}, {}, /*more=*/false});
-  EXPECT_EQ(answers(), 1u);  // to the one that is still there
+  EXPECT_EQ(answers(), 1u);  // to the client that is still connected
 }
 
 TEST(Loading, not_too_many_of_them) {

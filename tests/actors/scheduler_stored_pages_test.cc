@@ -24,7 +24,7 @@ class StoredPages : public ::testing::Test {
     world_.reset();
     store_.reset();
   }
-  // A daemon whose files have room for so many pages, or one more.
+  // A daemon whose files have room for `disk_pages` pages, or one more.
   void start(uint64_t disk_pages) {
     StoreOptions options;
     options.kv.disk_bytes_max = disk_pages * (SchedulerWorld::page_bytes() + 8192);
@@ -51,7 +51,7 @@ class StoredPages : public ::testing::Test {
   std::unique_ptr<SchedulerWorld> world_;
 };
 
-// The K and V of other texts that a page was copied with, or used for before.
+// A short page has no K and V of other texts that it was copied with, or used for before.
 TEST_F(StoredPages, that_are_short_have_nothing_but_their_tokens) {
   start(1000);
   output_of("What is the capital of France, and of Italy, and of Spain?");
@@ -78,7 +78,7 @@ TEST_F(StoredPages, that_are_short_have_nothing_but_their_tokens) {
   EXPECT_GE(short_pages, 3);
 }
 
-// The pages of one chain do not make room for each other, one run after the other, for ever.
+// The pages of one chain do not take each other's place for ever, one run after the other.
 TEST_F(StoredPages, of_a_chain_that_the_budget_has_no_room_for_are_given_up) {
   start(18);
   std::string question = "Tell me of";

@@ -34,7 +34,7 @@ class PinnedContexts : public testing::DiskBudgetWorld {
     if (pinned) put.pinned = true;
     return world_->one<wire::ChunkReply>(world_->send(put)).chunk.id;
   }
-  // nullopt: it is a pin.
+  // The error; nullopt: the context has been pinned or unpinned.
   std::optional<Error> pin(const std::string& id, bool pinned = true) {
     wire::ChunkUpdate update;
     update.id = id;
@@ -52,7 +52,7 @@ class PinnedContexts : public testing::DiskBudgetWorld {
     request.retain_output = retain;
     return world_->one<wire::Final>(world_->send(request));
   }
-  // Outputs of other conversations, until they have taken every place that they may take.
+  // Retains outputs of `count` other conversations, which fill every place that they may take.
   void ask_of_others(int count) {
     for (int i = 0; i < count; ++i) {
       const std::string name = "Land" + std::to_string(++others_);
@@ -62,7 +62,7 @@ class PinnedContexts : public testing::DiskBudgetWorld {
       world_->one<wire::Final>(world_->send(request));
     }
   }
-  // What a tick tries again is tried.
+  // Waits until the next tick that tries failed work again.
   void wait() { tick(3'000'000); }
 
   int others_ = 0;
@@ -175,7 +175,6 @@ TEST_F(PinnedContexts, whose_pages_are_damaged_are_computed_again) {
   EXPECT_GE(pages, before - 1) << "they are written again";
 }
 
-// The first prompt of a text that was pinned before there was one.
 TEST_F(PinnedContexts, outlive_a_delete_after_their_database_was_made_anew) {
   for (const bool damaged : {false, true}) {
     SCOPED_TRACE(damaged);
@@ -224,7 +223,7 @@ TEST_F(PinnedContexts, of_several_prompts_are_answered_at_once_and_all_come_back
     request.max_tokens = 4;
     return world_->one<wire::Final>(world_->send(request)).usage.reused_tokens;
   };
-  // They part before the text, in the page in which it begins.
+  // The prompts diverge before the text, in the page in which it begins.
   const std::vector<std::string> systems = {"First one.", "Another one.", "You are kind."};
   for (const std::string& system : systems) asked(system);
   ASSERT_FALSE(pin(id).has_value());
@@ -276,7 +275,7 @@ TEST_F(PinnedContexts, stay_pinned_when_they_are_pinned_again) {
   EXPECT_EQ(world_->chunk(id).kv_state, KvState::kReady);
 }
 
-// All is made of a request, or nothing.
+// A request is carried out as a whole, or not at all.
 TEST_F(PinnedContexts, that_are_refused_are_as_they_were_before_the_request) {
   start(4);
   const std::string id = put(facts_of("Peru"));
@@ -315,7 +314,7 @@ TEST_F(PinnedContexts, leave_nothing_when_they_are_deleted) {
   EXPECT_LT(ask_about(again).usage.reused_tokens, kPageTokens);
 }
 
-// What stood before them in a prompt is deleted: this prompt cannot be asked again.
+// The text before them in a prompt is deleted, so this prompt cannot be asked again.
 TEST_F(PinnedContexts, do_not_keep_a_prompt_with_a_text_that_is_deleted) {
   for (const bool ends_in_one_page : {false, true}) {
     start_with_room();

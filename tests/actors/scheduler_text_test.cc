@@ -93,7 +93,7 @@ TEST(SchedulerText, a_request_that_retains_its_output_hears_the_outputs_id) {
     EXPECT_EQ(world.one<wire::Final>(number).output_chunk_id, accepted.output_id);
     EXPECT_EQ(world.chunk(accepted.output_id).client_data, "mine");
   }
-  // Equal answers with a note are two outputs.
+  // Equal answers with client data are two outputs.
   EXPECT_NE(world.one<wire::Accepted>(first).output_id,
             world.one<wire::Accepted>(second).output_id);
 }

@@ -36,7 +36,7 @@ TEST(ThinkPolicies, the_daemons_holds_unless_the_request_names_one) {
   }
 }
 
-// Replaces what is sampled by `text`, then the end of the turn.
+// Replaces the sampled tokens by `text`, then by the end of the turn.
 class Scripted {
  public:
   Scripted(SchedulerWorld& world, const std::string& text) {
@@ -184,7 +184,7 @@ TEST(IdleMemory, is_given_back_and_comes_back_empty_handed) {
     world.clock.advance_us(11'000'000);
     world.core().on_tick();
   }
-  // What is computed in them afterwards is what it was.
+  // The answer that is computed in these pages afterwards is the same.
   const auto again = world.one<wire::Final>(world.send(capital_question()));
   EXPECT_EQ(again.token_ids, first.token_ids);
   EXPECT_EQ(again.logprobs, first.logprobs);

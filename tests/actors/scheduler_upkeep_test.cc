@@ -1,5 +1,5 @@
-// Checks and backups of the store while the scheduler works: who may, one at a time, what of it the
-// scheduler learns.
+// Checks and backups of the store while the scheduler works: who may ask for them, that one runs at
+// a time, and what the scheduler learns from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST_F(Upkeep, generation_and_changes_go_on_meanwhile) {
   generate("Capital of France?");
   const uint64_t number = world_->send(wire::FsckRequest{});
   EXPECT_TRUE(world_->all<wire::FsckReply>(number).empty());
-  // The store's next batches go on with it, each by a part.
+  // Each of the store's next batches does a part of the check.
   EXPECT_FALSE(generate("And of Italy?").text.empty());
   const auto put = world_->one<wire::ChunkReply>(
       world_->send(wire::ChunkPut{ChunkType::kContext, "Ana likes plums."}));
@@ -175,7 +175,7 @@ TEST_F(Upkeep, a_backup_to_a_folder_with_something_in_it_is_refused) {
   const Error error = world_->error(world_->send(wire::BackupRequest{kStateDir, ""}));
   EXPECT_EQ(error.code, ErrorCode::kConflict);
   EXPECT_THAT(error.message, HasSubstr("is not empty"));
-  // Nothing is under way then.
+  // The refused backup is not under way.
   EXPECT_EQ(fsck().found, 0);
 }
 

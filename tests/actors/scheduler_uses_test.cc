@@ -1,4 +1,5 @@
-// With a chunk go the pages that have its text, also those of conversations that nobody retained.
+// Deleting a chunk also removes the pages that have its text, even those of conversations that
+// nobody retained.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-// Beyond a page, so that there is one of it alone.
+// Longer than a page, so that one page has nothing but this prompt.
 constexpr char kGeographySystem[] =
     "You are a helpful assistant that answers questions about countries, capitals, rivers and "
     "mountains in one short sentence, and says so when it does not know the answer to a question. "
@@ -73,7 +74,7 @@ class TextUses : public ::testing::Test {
   wire::Final generate(const wire::GenerateRequest& request) {
     return world_->one<wire::Final>(world_->send(request));
   }
-  // How much of a prompt with the system prompt and `text` is known, the way no chunk is named.
+  // How many tokens are reused of a prompt with the system prompt and `text`, which names no chunk.
   int64_t known(const std::string& text) {
     wire::GenerateRequest request = ask({});
     request.messages = {{.role = "system", .content = kGeographySystem, .reasoning = {}},
@@ -101,7 +102,8 @@ TEST_F(TextUses, a_deleted_context_is_not_found_in_any_conversation) {
     generate(about(other, question));
   }
   remove(id);
-  // What is before it in the prompt stays; so does the beginning of a text that others have too.
+  // The part of the prompt before the text stays; so does the beginning of a text that others have,
+  // too.
   EXPECT_GE(known(chile), 3 * kPageTokens);
   const int64_t left = known(peru);
   EXPECT_GE(left, kPageTokens);
@@ -174,11 +176,11 @@ TEST_F(TextUses, a_context_shows_the_pages_of_every_prompt_in_which_it_stands) {
   const int64_t once = world_->chunk(id).kv_bytes;
   EXPECT_GE(once, 3 * page_bytes);
   EXPECT_EQ(once % page_bytes, 0);
-  // Another prompt has the same pages, but for the last one, which has the question as well.
+  // Another prompt has the same pages except the last one, which also has the question.
   generate(about(id, "How many?"));
   EXPECT_LE(world_->chunk(id).kv_bytes, once + page_bytes);
   remove(id);
-  // The system prompt, which is a chunk as well, is what stays.
+  // Only the system prompt, which is a chunk, too, stays.
   const wire::StatsReply left = stats();
   ASSERT_EQ(left.groups.size(), 1u);
   EXPECT_EQ(left.groups[0].type, ChunkType::kSystemPrompt);
@@ -256,7 +258,7 @@ TEST_F(TextUses, are_known_of_what_is_on_disk_after_a_kill) {
   const std::string chile = river_facts("Chile", 40);
   const std::string id = put(ChunkType::kContext, peru);
   const std::string other = put(ChunkType::kContext, chile);
-  for (int i = 0; i < 3; ++i) {  // what is found again is written
+  for (int i = 0; i < 3; ++i) {  // pages that are found again are written
     generate(about(id, "Which?"));
     generate(about(other, "Which?"));
   }
@@ -299,7 +301,7 @@ class FewPages : public TextUses {
   FewPages() : TextUses(40) {}
 };
 
-// Pages leave memory from the ends of chains, the disk when they were not used for long.
+// Pages leave memory from the ends of chains, and leave the disk when they were not used for long.
 TEST_F(FewPages, whatever_was_computed_evicted_and_read_again_nothing_is_left) {
   Random random(testing::test_seed());
   const std::vector<std::string> names = {"Peru", "Chile", "Cuba", "Kenya"};

@@ -46,8 +46,8 @@ class SchedulerWorld {
  public:
   static constexpr size_t kPages = 400;
 
-  // With `durable`, the store is that one, K and V included; it must outlive this. `prepare` is
-  // called before the scheduler starts.
+  // With `durable`, the world uses that store, also for K and V; the store must outlive the world.
+  // `prepare` is called before the scheduler starts.
   explicit SchedulerWorld(SchedulerOptions options = {}, size_t pages = kPages,
                           Store* durable = nullptr,
                           const std::function<void(SchedulerWorld&)>& prepare = {})
@@ -62,7 +62,7 @@ class SchedulerWorld {
     start_scheduler();
   }
 
-  // A new scheduler, which knows what is stored.
+  // Starts a new scheduler, which knows what is stored.
   void start_scheduler() {
     jobs_.clear();
     core_ = std::make_unique<SchedulerCore>(options_, demo_model(), arena_, clock);
@@ -113,7 +113,7 @@ class SchedulerWorld {
     return done;
   }
 
-  // Idle time of the store. Whether a check or a backup has more to do.
+  // Gives the store idle time. Returns whether a check or a backup has more to do.
   bool idle_store() {
     std::vector<wire::Message> answers;
     store_actor_.tidy([&](wire::Message m) { answers.push_back(std::move(m)); });
@@ -122,7 +122,7 @@ class SchedulerWorld {
     return store_actor_.busy();
   }
 
-  // The jobs that an actor has been given and not done yet are lost; it is back.
+  // Restarts an actor. The jobs that it has been given and has not done yet are lost.
   void restart(Actor actor) {
     std::erase_if(jobs_, [&](const auto& job) { return job.to == actor; });
     core_->on_actor_started(actor, actor == Actor::kGateway ? kLocalTenant : "");
@@ -134,7 +134,7 @@ class SchedulerWorld {
     for (const auto& job : jobs_) count += job.to == actor;
     return count;
   }
-  // The oldest job of that type that was not done yet.
+  // The oldest job of that type that has not been done yet.
   template <class Job>
   const Job* next_job() const {
     for (const auto& job : jobs_) {
@@ -153,7 +153,8 @@ class SchedulerWorld {
     }
     return found;
   }
-  // The only one; fails the test if there is none or more.
+  // The only message of type M that answered request `number`. Fails the test if there is none or
+  // more than one.
   template <class M>
   M one(uint64_t number) const {
     const std::vector<M> found = all<M>(number);
@@ -170,7 +171,7 @@ class SchedulerWorld {
   }
 
   wire::StatusReply status() { return one<wire::StatusReply>(send(wire::StatusRequest{})); }
-  // Without letting anybody work.
+  // The status, without letting any actor work.
   wire::StatusReply status_now() { return one<wire::StatusReply>(post(wire::StatusRequest{})); }
   Chunk chunk(const std::string& id) {
     return one<wire::ChunkReply>(send(wire::ChunkGet{id})).chunk;
@@ -185,7 +186,7 @@ class SchedulerWorld {
   std::function<void(wire::Message&)> tamper;
   // Is told of each message of the scheduler, before anybody works on it.
   std::function<void(const Outgoing&)> on_outgoing;
-  // Answers in place of the model, if there is one.
+  // If this is set, it answers in place of the model.
   std::function<wire::PrefillDone(const wire::PrefillJob&)> prefill;
   std::function<wire::DecodeDone(const wire::DecodeJob&)> decode;
 
@@ -281,7 +282,7 @@ inline wire::GenerateRequest prompt_request(const std::string& prompt, int32_t m
   return request;
 }
 
-// Different from its first word on.
+// Texts with different names differ from the first word on.
 inline std::string long_text(const std::string& name, int words) {
   std::string text = name;
   for (int i = 0; i < words; ++i) text += " word" + std::to_string(i);

@@ -13,8 +13,8 @@ namespace {
 
 using testing::chunk_with_names;
 
-// The chunks that a start hears of. Every message can be sent and read, and the last one alone says
-// that there are no more.
+// The chunks that the store sends at a start. Every message can be sent and read, and only the last
+// one says that there are no more.
 std::vector<Chunk> loaded(ChunkStore& store) {
   const FakeClock clock;
   StoreActor actor(store, clock);

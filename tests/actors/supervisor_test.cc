@@ -23,7 +23,7 @@ TEST(RestartBudget, allows_so_many_restarts_in_the_window) {
   EXPECT_TRUE(budget.spend(kSecondUs));
   EXPECT_TRUE(budget.spend(9 * kSecondUs));
   EXPECT_FALSE(budget.spend(10 * kSecondUs - 1));
-  // The first is forgotten once it is as old as the window.
+  // The first restart is forgotten once it is as old as the window.
   EXPECT_TRUE(budget.spend(10 * kSecondUs));
   EXPECT_FALSE(budget.spend(10 * kSecondUs));
 }
@@ -51,7 +51,7 @@ TEST(RestartBudget, waits_twice_as_long_each_time_up_to_a_second) {
     ASSERT_TRUE(budget.spend(0));
     EXPECT_EQ(budget.backoff_us(), kSecondUs);
   }
-  // After a quiet window it begins anew.
+  // After a quiet window the backoff begins anew.
   ASSERT_TRUE(budget.spend(200 * kSecondUs));
   EXPECT_EQ(budget.backoff_us(), 10'000);
 }
@@ -67,7 +67,7 @@ class HookedClock : public Clock {
   const std::function<int64_t()> on_read_;
 };
 
-// What a supervisor reported. Any thread.
+// The reports of a supervisor. Any thread.
 class Escalations {
  public:
   void add(const std::string& actor, const std::string& reason) {

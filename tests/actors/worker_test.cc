@@ -88,7 +88,7 @@ TEST_F(WorkerTest, greets_answers_and_stops) {
   }
   tell(wire::Stop{});
   worker.get();
-  EXPECT_EQ(handled_, 1000);  // Stop is not the handler's
+  EXPECT_EQ(handled_, 1000);  // the handler does not get Stop
 }
 
 TEST_F(WorkerTest, says_so_if_its_answer_is_larger_than_a_message) {
@@ -176,7 +176,7 @@ TEST_F(WorkerTest, carries_out_what_was_sent_before_stop) {
   hear_hello(1);
   for (int i = 0; i < 100; ++i) tell(wire::StoreLoad{1, ""}, kRequest);
   tell(wire::Stop{});
-  // It may be gone by now; if it is not, it does not carry this out.
+  // The worker may have ended by now. If not, it does not carry out this job.
   EXPECT_NE(send(wire::StoreLoad{2, ""}, kRequest), SendResult::kFull);
   worker.get();
   EXPECT_EQ(handled_, 100);

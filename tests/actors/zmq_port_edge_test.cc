@@ -85,8 +85,8 @@ class EdgeTest : public ::testing::Test {
   int sent_to_router_ = 0, sent_to_dealer_ = 0;
 };
 
-// ZeroMQ looks for commands from other threads once in so many CPU ticks, or about a millisecond:
-// so many calls take longer.
+// ZeroMQ looks for commands from other threads only after a number of CPU ticks, about a
+// millisecond. This many calls take longer.
 constexpr int kCalls = 20'000;
 
 int edge_rounds() {
@@ -194,7 +194,7 @@ void run_end(ZmqContext& context, bool is_router, uint64_t seed, std::atomic<int
   EXPECT_TRUE(run_until(io, [&] { return counter.received == kMessages; }))
       << (is_router ? "router" : "dealer") << " has " << counter.received;
   EXPECT_TRUE(counter.in_order);
-  // The other end may still be reading: a socket that closes takes its messages along.
+  // The other end may still be reading, and a socket that closes drops its messages.
   ++complete;
   while (complete < 2) std::this_thread::yield();
   port.close();
@@ -215,7 +215,7 @@ TEST(EdgeThreads, lose_nothing_between_two_io_contexts) {
   }
 }
 
-// The first message of a connection comes about when the event of its beginning does.
+// The first message of a connection comes at about the same time as the event of its beginning.
 TEST(PeerEvents, do_not_take_messages_edges) {
   const testing::TemporaryFolder folder;
   const std::string endpoint = "ipc://" + (folder.path() / "socket").string();
@@ -253,8 +253,8 @@ class Visitors {
   static constexpr int kThreads = 8;
   static constexpr int kMessages = 4;  // of each connection
 
-  // `connections`: of each thread. `io` has a handler to run when a thread is done: the last event
-  // of a connection may come before that.
+  // `connections`: how many each thread makes. `io` gets a handler to run when a thread is done,
+  // since the last event of a connection may come before that.
   Visitors(asio::io_context& io, const std::string& endpoint, int connections) {
     for (int i = 0; i < kThreads; ++i) {
       threads_.emplace_back([this, &io, endpoint, connections] {
@@ -291,8 +291,8 @@ class Visitors {
   std::vector<std::thread> threads_;
 };
 
-// Descriptors are used again at once: what is told of the one before must not be taken for the
-// next.
+// Descriptors are used again at once: an event of the previous connection must not be taken for one
+// of the next.
 TEST(PeerEvents, do_not_end_the_next_connection_of_the_same_descriptor) {
   const testing::TemporaryFolder folder;
   const std::string endpoint = "ipc://" + (folder.path() / "socket").string();

@@ -41,7 +41,7 @@ Task<> collect(ZmqPort& port, std::vector<Frames>& received) {
 
 class ZmqPortTest : public ::testing::Test {
  protected:
-  // A dealer whose messages `to`, bound at inproc://router, has seen.
+  // Connects `from` to `to`, which is bound at inproc://router and must have seen a message of it.
   void connect(ZmqPort& from, ZmqPort& to) {
     ASSERT_TRUE(from.connect("inproc://router").ok());
     ASSERT_EQ(from.send({"hello"}), SendResult::kSent);
@@ -108,7 +108,7 @@ TEST_F(ZmqPortTest, leaves_nothing_behind_if_it_cannot_be_made) {
   ZmqPort::Options options;
   options.queue_messages_max = -1;
   EXPECT_THROW(ZmqPort(io_, context_, options), std::runtime_error);
-  // A socket that were left open would keep context_ from ending.
+  // A socket that was left open would keep context_ from ending.
 }
 
 TEST_F(ZmqPortTest, says_that_a_receiver_is_unknown) {
@@ -187,13 +187,13 @@ TEST_F(ZmqPortTest, cuts_messages_of_too_many_frames) {
   ASSERT_TRUE(hub.bind("inproc://router").ok());
   ZmqPort a(io_, context_, dealer("a"));
   connect(a, hub);
-  // The name of the sender is one frame more.
+  // The name of the sender adds one frame.
   ASSERT_EQ(a.send(Frames(wire::kFrameCountMax, "f")), SendResult::kSent);
   ASSERT_EQ(a.send(Frames(wire::kFrameCountMax + 1, "f")), SendResult::kSent);
   ASSERT_EQ(a.send(Frames(100 * wire::kFrameCountMax, "f")), SendResult::kSent);
   ASSERT_EQ(a.send({"next"}), SendResult::kSent);
   EXPECT_EQ(receive(io_, hub).size(), wire::kFrameCountMax + 1);
-  // One more than a reader accepts is left, so that it can answer with an error.
+  // One frame more than a reader accepts is left, so that the reader can answer with an error.
   EXPECT_EQ(receive(io_, hub).size(), wire::kFrameCountMax + 2);
   EXPECT_EQ(receive(io_, hub).size(), wire::kFrameCountMax + 2);
   EXPECT_EQ(receive(io_, hub), (Frames{"a", "next"}));
@@ -285,7 +285,7 @@ TEST_F(ZmqPortTest, a_context_that_ends_waits_for_what_was_sent) {
     ASSERT_EQ(from->send({std::string(10'000, 'x'), std::to_string(i)}), SendResult::kSent);
   }
   from.reset();
-  // Nobody takes it yet: the time is up first.
+  // Nobody takes the message yet, so the time is over first.
   EXPECT_FALSE(ending.end_within(std::chrono::milliseconds(1)));
   ZmqPort hub(io_, context_, router());
   ASSERT_TRUE(hub.bind(endpoint).ok());

@@ -1,4 +1,4 @@
-// Compressed bodies come out as they were, whatever they are cut into; others are errors.
+// Compressed bodies come out as they were, however they are cut; other bodies are errors.
 #include "actors/http/content_coding.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// HTTP requests out of bytes, however they are cut, and whatever they are.
+// HTTP requests are read from bytes, however these are cut, and whatever they are.
 #include "actors/http/request_parser.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace cascade::http {
 namespace {
 
-// Feeds `bytes` in pieces until a request is whole; the status of an error, or 0.
+// Feeds `bytes` in pieces until a request is complete. Returns the status of an error, or 0.
 int feed(RequestParser& parser, const std::string& bytes, size_t piece) {
   for (size_t at = 0; at < bytes.size(); at += piece) {
     auto wrong = parser.feed(std::string_view(bytes).substr(at, piece));

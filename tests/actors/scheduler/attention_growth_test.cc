@@ -19,7 +19,8 @@ ModelConfig shape() {
 }
 
 TEST(AttentionGrowth, is_the_part_of_one_position_in_the_multiplications_of_a_token) {
-  // 16 with queries and keys, values and probabilities; (8 + 4 + 4 + 8 + 48) * 8 with weights.
+  // 16 multiplications of queries with keys and of values with probabilities; (8 + 4 + 4 + 8 + 48)
+  // * 8 with weights.
   EXPECT_DOUBLE_EQ(attention_growth(shape()), 16.0 / 576);
 }
 

@@ -1,4 +1,4 @@
-// Numbers, what is kept, and what is said of what is not.
+// The numbers of events, which events are kept, and what is said of the others.
 #include "actors/scheduler/event_log.h"
 
 #include <gtest/gtest.h>

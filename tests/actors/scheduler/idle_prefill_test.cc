@@ -1,4 +1,4 @@
-// Chains that are computed when nothing else is to do.
+// Chains that are computed when there is nothing else to do.
 #include "actors/scheduler/idle_prefill.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class IdlePrefillTest : public testing::RoomTest {
     reprefill.chain = reprefill.sampled_chain = std::move(chain);
     return reprefill;
   }
-  // Computes the first up to `end` tokens.
+  // Computes the first chain up to `end` tokens.
   void compute_to(int64_t end) {
     ASSERT_TRUE(idle_.start());
     const wire::PrefillJob job = idle_.slice(end);

@@ -1,4 +1,5 @@
-// Tables of jobs that actors owe, and what happens to them when an actor is restarted.
+// Tables of jobs that actors have not answered yet, and what happens to them when an actor is
+// restarted.
 #include "actors/scheduler/jobs.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Changes on their way to the store, and who hears when they are durable.
+// Changes on their way to the store, and who is told when they are durable.
 #include "actors/scheduler/metadata_writer.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class MetadataWriterTest : public ::testing::Test {
     if (fails) ack.error = Error{ErrorCode::kInternal, "", "the disk is full"};
     EXPECT_TRUE(writer_.on(ack));
   }
-  // "+1": request 1 was answered, and the change is durable; "-1": it is not.
+  // "+1": request 1 was answered, and its change is durable; "-1": it was answered, and it is not.
   std::string answers() {
     std::string told;
     for (const Outgoing& outgoing : outbox_.take()) {

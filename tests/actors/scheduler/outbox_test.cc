@@ -14,7 +14,7 @@ namespace {
 
 class OutboxTest : public ::testing::Test {
  protected:
-  // The types of what left, in order.
+  // The types of the messages that left, in order.
   std::vector<std::string> left() {
     std::vector<std::string> names;
     for (const Outgoing& outgoing : outbox_.take()) {

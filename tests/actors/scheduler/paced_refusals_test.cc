@@ -15,7 +15,7 @@ Refusal refusal(const std::string& tenant, uint8_t number = 0) {
   return {{tenant, "client"}, {number}, resource_exhausted("", "the queue is full")};
 }
 
-// Refuses one request; whether it is answered at once.
+// Refuses one request. Returns whether it is answered at once.
 bool refuse(PacedRefusals& refusals, const std::string& tenant, int64_t now_us,
             uint8_t number = 0) {
   if (refusals.may_answer(tenant, now_us)) return true;
@@ -99,7 +99,8 @@ TEST(PacedRefusals, none_of_a_tenant_is_answered_before_one_that_waits) {
   EXPECT_TRUE(refuse(refusals, "b", 10 * kSecondUs));
 }
 
-// Clients that do not wait for their answers gain nothing by it, and take no more memory than that.
+// Clients that do not wait for their answers gain nothing by it, and take no more memory than for
+// kWaitingMax refusals.
 TEST(PacedRefusals, beyond_a_number_are_answered_at_once) {
   PacedRefusals refusals(1);
   EXPECT_TRUE(refuse(refusals, "a", 0));

@@ -1,4 +1,4 @@
-// Requests find a place in the queue, or hear when to come again.
+// Requests find a place in the queue, or are told when to come again.
 #include "actors/scheduler/request_admission.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ class RequestAdmissionTest : public ::testing::Test {
     request.prompt = std::string(bytes, 'x');
     return request;
   }
-  // A request of the tenant waits.
+  // A waiting request of the tenant.
   Request waiting(const std::string& tenant, const Request::Counted& counted) {
     Request request;
     request.client.tenant = tenant;

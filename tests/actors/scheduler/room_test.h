@@ -1,4 +1,5 @@
-// The ground of most rooms of the scheduler: an index with pages, the outbox, and stored pages.
+// The base of the tests of most rooms of the scheduler: an index with pages, the outbox, and stored
+// pages.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@
 
 namespace cascade::testing {
 
-// The pages of the chain that are in memory, the first one first.
+// The pages of the chain that are in memory, from the first on.
 inline std::vector<ChainIndex::Node*> nodes_of(const ChainIndex& index, TenantId owner,
                                                std::span<const int32_t> chain) {
   const ChainIndex::Match match = index.match(owner, chain);
@@ -39,14 +40,14 @@ class RoomTest : public ::testing::Test {
     outbox_.connect(Actor::kGateway, "alice");
   }
 
-  // Computes the chain, which is in memory from then on.
+  // Computes the chain, which is then in memory.
   void compute(const Tokens& tokens, TenantId owner) {
     const auto sequence = memory_.sequence_of(owner);
     const auto found = static_cast<size_t>(sequence->reuse(tokens, clock_.wall_us()));
     ASSERT_TRUE(memory_.compute(*sequence, std::span(tokens).subspan(found), clock_.wall_us()));
     sequence->finish(clock_.wall_us());
   }
-  // Evicts all pages that nothing runs on and no pin keeps.
+  // Evicts all pages that no running sequence uses and no pin keeps.
   void evict() {
     while (memory_.index.evict_one()) {
     }

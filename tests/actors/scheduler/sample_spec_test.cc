@@ -1,4 +1,4 @@
-// The model, or chance, decides what a request leaves open.
+// The model, or chance, decides what a request does not set.
 #include "actors/scheduler/sample_spec.h"
 
 #include <gtest/gtest.h>

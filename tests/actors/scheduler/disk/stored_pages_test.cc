@@ -18,7 +18,7 @@ class StoredPagesTest : public ::testing::Test {
  protected:
   StoredPagesTest() {
     outbox_.connect(Actor::kStore, "");
-    // root - 1 - 2 - 3, and 4 behind 1.
+    // The chain root - 1 - 2 - 3, and page 4 after page 1.
     stored_.add(page(1), page(0), kPageTokens);
     stored_.add(page(2), page(1), kPageTokens);
     stored_.add(page(3), page(2), kPageTokens);
@@ -26,7 +26,7 @@ class StoredPagesTest : public ::testing::Test {
   }
 
   static Digest page(uint64_t n) { return Hasher().field("page", n).finish(); }
-  // The pages that the store is to remove, as numbers in their order, and the last job.
+  // The numbers of the pages that the store is to remove, in their order. Notes the last job.
   std::vector<uint64_t> removed() {
     std::vector<uint64_t> pages;
     for (const Outgoing& outgoing : outbox_.take()) {

@@ -16,7 +16,7 @@ class PolicyDoorTest : public ::testing::Test {
  protected:
   PolicyDoorTest() { outbox_.connect(Actor::kStore, ""); }
 
-  // What the store was given last: key and value.
+  // The key and the value that the store was given last.
   std::string stored() {
     std::string last;
     for (const Outgoing& outgoing : outbox_.take()) {

@@ -1,4 +1,4 @@
-// Beginnings of prompts that clients keep.
+// Beginnings of prompts that the daemon keeps for clients.
 #include "actors/scheduler/doors/prefix_door.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class PrefixDoorTest : public testing::RoomTest {
     door_.on(client, {1}, wire::PrefixRelease{id});
     return reply();
   }
-  // The answer that was given last; nullopt: it was an error.
+  // The last answer; nullopt: it was an error.
   std::optional<wire::PrefixReply> reply() {
     const auto replies = take<wire::PrefixReply>();
     if (replies.empty()) return std::nullopt;

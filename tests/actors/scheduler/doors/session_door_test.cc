@@ -53,13 +53,13 @@ class SessionDoorTest : public testing::KeepTest {
     }
     return ids;
   }
-  // The store has kept all changes, and has removed all that it was to.
+  // The store has kept all changes, and has removed everything that it was to remove.
   void acknowledge() {
     for (uint64_t job = 1, last = jobs_.next(); job < last; ++job) {
       if (!stored_.on(wire::StoreAck{job, {}})) metadata_.on(wire::StoreAck{job, {}});
     }
   }
-  // The code of the error that was answered last; nullopt: there was none.
+  // The code of the last error that was answered; nullopt: there was none.
   std::optional<ErrorCode> error() {
     const auto errors = take<wire::ErrorReply>();
     if (errors.empty()) return std::nullopt;
@@ -158,8 +158,8 @@ TEST_F(SessionDoorTest, outputs_that_are_deleted_with_it_are_gone_before_the_ses
   EXPECT_NE(holders_of("a").at(0).find("mine"), std::string::npos);
   EXPECT_TRUE(take<wire::StoreSessionDelete>().empty()) << "a crash would leave outputs behind";
   EXPECT_TRUE(sessions_removed_.empty());
-  acknowledge();  // the pages are gone
-  acknowledge();  // the rows are gone
+  acknowledge();  // the pages are removed
+  acknowledge();  // the rows are removed
   EXPECT_EQ(sessions_removed_, Ids{"chat"});
 }
 

@@ -1,4 +1,4 @@
-// The daemon tells clients of itself.
+// What the daemon tells clients about itself.
 #include "actors/scheduler/doors/status_door.h"
 
 #include <gtest/gtest.h>

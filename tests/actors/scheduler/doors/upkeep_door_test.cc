@@ -24,7 +24,7 @@ class UpkeepDoorTest : public ::testing::Test {
     }
     return std::nullopt;
   }
-  // The error of the only message that left.
+  // The error of the only message that was sent.
   std::optional<Error> refused() {
     const std::vector<Outgoing> left = outbox_.take();
     EXPECT_EQ(left.size(), 1u);

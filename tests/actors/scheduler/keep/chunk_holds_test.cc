@@ -24,7 +24,7 @@ class ChunkHoldsTest : public testing::RoomTest {
 
   ChunkHoldsTest() : RoomTest(kPages) {}
 
-  // A chunk whose chain has so many pages in memory and is held.
+  // A chunk whose chain is held and has `pages` pages in memory.
   ChunkEntry& held(const std::string& id, size_t pages, int32_t priority = 0) {
     ChunkEntry& entry = entries_[id];
     entry.chunk.id = id;

@@ -28,15 +28,14 @@ class ChunkRemovalsTest : public testing::KeepTest {
     acknowledge();
     return entry;
   }
-  // Removes the chunk, and answers the client when it is gone.
+  // Removes the chunk, and answers the client when it has been removed.
   void remove(ChunkEntry& entry) {
     const StoredName name = {"alice", entry.chunk.id};
     wire::ChunkReply reply;
     reply.chunk = removals_.remove(entry, Removal::kDeleted);
     removals_.reply_when_gone(client_, wire::RequestId{}, {name}, {name}, std::move(reply));
   }
-  // The store answers all that it owes an answer for; the removal of pages with an error, if one
-  // is given.
+  // The store answers all its jobs. It answers the removal of pages with an error, if one is given.
   void acknowledge(const std::optional<Error>& of_pages = {}) {
     for (uint64_t job = 1, last = jobs_.next(); job < last; ++job) {
       if (stored_.on(wire::StoreAck{job, of_pages})) continue;

@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 
 class ChunkReprefillsTest : public testing::KeepTest {
  protected:
-  // An output of alice that was sampled as these tokens, which are in memory; the first `prompt` of
+  // An output of alice that was sampled as `tokens`, which are in memory. The first `prompt` of
   // them are its prompt.
   Reprefill sampled(const ChunkEntry& entry, const Tokens& tokens, size_t prompt) {
     compute(tokens, alice_);
@@ -37,7 +37,7 @@ class ChunkReprefillsTest : public testing::KeepTest {
   int64_t tokens_in_memory(const Tokens& chain) {
     return memory_.index.match(alice_, chain).tokens();
   }
-  // The first `same` of `tokens`, and as many others as to have `size`.
+  // The first `same` of `tokens`, then other tokens up to `size`.
   static Tokens branch(const Tokens& tokens, size_t same, size_t size) {
     Tokens other(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(same));
     while (other.size() < size) other.push_back(static_cast<int32_t>(50'000 + other.size()));

@@ -29,14 +29,14 @@ class KeepTest : public RoomTest {
     };
   }
 
-  // An output of alice whose chain has so many pages, none of them in memory.
+  // An output of alice whose chain has `pages` pages, none of them in memory.
   ChunkEntry& output(const std::string& id, size_t pages) {
     ChunkEntry& entry = add(id, ChunkType::kOutput, count_up(0, 10));
     entry.chain = count_up(static_cast<int32_t>(entry.sequence) * 10'000, pages * kPageTokens);
     entry.own_begin = kPageTokens;
     return entry;
   }
-  // Such an output, whose chain is in memory and held.
+  // An output like that of output(), whose chain is in memory and held.
   ChunkEntry& held_output(const std::string& id, size_t pages) {
     ChunkEntry& entry = output(id, pages);
     compute(entry.chain, alice_);
@@ -51,8 +51,8 @@ class KeepTest : public RoomTest {
   bool is_pinned(const ChunkEntry& entry) const {
     return entry.hold && memory_.index.is_pinned(*entry.hold);
   }
-  // Lets the writer write until it has nothing to write; returns how many pages it wrote. Other
-  // messages than those of the writer are lost.
+  // Lets the writer write until it has nothing to write. Returns how many pages it wrote. Messages
+  // of others are lost.
   size_t write_all(const std::optional<Error>& error = {}) {
     size_t pages = 0;
     while (true) {
@@ -81,7 +81,7 @@ class KeepTest : public RoomTest {
     for (const Reprefill& reprefill : idle_.queue()) ids.push_back(reprefill.chunk_id);
     return ids;
   }
-  // Computes the first of the idle prefill to its end.
+  // Computes the first chain of the idle prefill to its end.
   void compute_idle() {
     if (!idle_.start()) return;
     const wire::PrefillJob slice = idle_.slice(std::ssize(idle_.first().chain));

@@ -290,7 +290,7 @@ TEST_F(PageLifecycleTest, a_chain_whose_tokens_are_not_known_is_forgotten_by_its
 // The pages that should be there, as sets of chains.
 class PageModel {
  public:
-  using Page = std::pair<TenantId, Pages>;  // the chain up to the page, and whose the page is
+  using Page = std::pair<TenantId, Pages>;  // the page's owner, and the chain up to it
   struct Running {
     TenantId owner;
     Pages pages;
@@ -329,7 +329,7 @@ class PageModel {
       return its_own && begins(request.second.pages, page.second);
     });
   }
-  // Whether a page of the set goes on from this one.
+  // Whether a page of the set continues `from`.
   static bool goes_on(const std::set<Page>& pages, const Page& from) {
     return std::ranges::any_of(pages, [&](const Page& page) {
       const bool follows = page.second.size() > from.second.size();
@@ -339,7 +339,7 @@ class PageModel {
   }
   void forget_now(TenantId owner, const Pages& pages, size_t keep, ForgetScope scope) {
     if (scope == ForgetScope::kAndWhatGoesOn || scope == ForgetScope::kAndLeftAlone) {
-      // The public page that it begins with is not a tenant's.
+      // The public page that a tenant's chain begins with is not the tenant's.
       if (owner != kPublic && pages[0] == 0 && memory.contains(page(owner, pages, 1))) {
         keep = std::max<size_t>(keep, 1);
       }

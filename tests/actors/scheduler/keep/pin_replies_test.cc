@@ -29,7 +29,8 @@ class PinRepliesTest : public testing::KeepTest {
     id[0] = number;
     return id;
   }
-  // The answers since the last call: the error's field and message, or "pinned", or "not pinned".
+  // The answers since the last call: "pinned", "not pinned", or the field and the message of the
+  // error.
   std::vector<std::string> answers() {
     std::vector<std::string> texts;
     for (const Outgoing& outgoing : outbox_.take()) {
@@ -44,7 +45,7 @@ class PinRepliesTest : public testing::KeepTest {
     }
     return texts;
   }
-  // Writes all pages, after which the clients may be answered; the store has kept every change.
+  // Writes all pages, after which the clients may be answered. The store has kept every change.
   void write() {
     for (const Outgoing& outgoing : std::exchange(kept_, {})) {
       outbox_.send(outgoing.to, outgoing.envelope.message);

@@ -16,7 +16,7 @@ using Queued = std::vector<std::string>;
 
 class PublishedPagesTest : public testing::KeepTest {
  protected:
-  // Tokens of the chain that a tenant finds who has computed nothing of it.
+  // The number of tokens of the chain that a tenant finds without having computed any of it.
   int64_t found_by_bob(const Tokens& chain) {
     return memory_.index.match(tenants_.id("bob"), chain).tokens();
   }

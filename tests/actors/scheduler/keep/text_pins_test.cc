@@ -1,4 +1,4 @@
-// Which chains the pins of texts keep, which wait, and which go.
+// Which chains the pins of texts keep, which wait, and which are given up.
 #include "actors/scheduler/keep/text_pins.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ const TextPins::ChunkName kNotes = {"t", "notes"};
 
 class HeldTexts : public ::testing::Test {
  protected:
-  // The chain's beginning of so many tokens, which is in memory.
+  // The first `tokens` tokens of the chain, which are in memory.
   TextPin beginning(const testing::Tokens& chain, size_t tokens) {
     TextPin pin;
     pin.owner = memory_.tenant;
@@ -51,7 +51,7 @@ TEST_F(HeldTexts, keep_the_pages_up_to_the_texts_end) {
   EXPECT_TRUE(pins_.ends_with(page(1)));
   ASSERT_TRUE(hold(kFacts, page(1), beginning(chain_, 150))) << "once more is no other chain";
   EXPECT_EQ(pinned(), 3u);
-  // Another prompt, which parts before the text's end.
+  // Another prompt, which diverges before the text's end.
   const testing::Tokens other = join(first_of(chain_, 130), count_up(1000, 20));
   memory_.run(other, kSecond);
   ASSERT_TRUE(hold(kFacts, page(2), beginning(other, 150)));

@@ -1,4 +1,4 @@
-// Texts of chunks in pages.
+// Which pages have the texts of chunks.
 #include "actors/scheduler/keep/text_uses.h"
 
 #include <gtest/gtest.h>
