@@ -1,4 +1,4 @@
-// Any mixture of operations on chunks, at any moment of the work, leaves nothing over.
+// Any mixture of operations on chunks, at any moment of the work, leaves nothing behind.
 #include <gtest/gtest.h>
 
 #include "base/random.h"
