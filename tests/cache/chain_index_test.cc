@@ -42,7 +42,7 @@ TEST(ChainIndex, matches_whole_pages_and_the_part_of_the_next) {
     EXPECT_EQ(match.partial != nullptr, size % 64 != 0);
   }
   EXPECT_EQ(memory.available(count_up(0, 300)), 200);
-  // Another token at position 100: the page that holds it is good up to there.
+  // Another token at position 100: the page that has this position is good up to there.
   Tokens changed = all;
   changed[100] = -1;
   EXPECT_EQ(memory.available(changed), 100);
@@ -52,7 +52,7 @@ TEST(ChainIndex, matches_whole_pages_and_the_part_of_the_next) {
 
 TEST(ChainIndex, finds_the_longest_beginning_among_many_siblings) {
   ChainMemory memory(64);
-  // Siblings that share 0..9 tokens with the query and continue below or above it.
+  // Siblings share 0 to 9 tokens with the query and continue with smaller or larger ones.
   for (int32_t shared = 0; shared < 10; ++shared) {
     for (const int32_t next : {-5, 500}) {
       Tokens tokens = count_up(0, static_cast<size_t>(shared));
@@ -93,7 +93,7 @@ TEST(ChainIndex, insert_keeps_the_page_of_a_chain_that_is_there) {
   EXPECT_EQ(memory.index.insert(memory.index.root(), memory.tenant, tokens, second, 2), node);
   EXPECT_EQ(ChainIndex::page_of(node), first);
   EXPECT_EQ(memory.pool.references(second), 1u);
-  // A beginning of it is there as well.
+  // A beginning of the chain is there, too.
   EXPECT_EQ(memory.index.insert(memory.index.root(), memory.tenant, count_up(0, 9), second, 2),
             node);
   EXPECT_EQ(memory.index.node_count(), 1u);
@@ -236,7 +236,7 @@ TEST(ChainIndex, evicts_the_leaf_of_lowest_score) {
 
 TEST(ChainIndex, each_request_counts_one_hit) {
   // Two pages found by one request are worth the same, whether or not the request also reuses a
-  // part of the page behind.
+  // part of the next page.
   ChainMemory memory(16);
   memory.run(count_up(0, 100), 0);    // a whole page and a part
   memory.run(count_up(1000, 64), 0);  // a whole page
@@ -244,9 +244,9 @@ TEST(ChainIndex, each_request_counts_one_hit) {
     memory.run(count_up(0, 100), 0);
     memory.run(count_up(1000, 64), (i == 2 ? 10 : 0) * kSecond);
   }
-  memory.index.evict_one();  // the part, which was found as often but is the same age
+  memory.index.evict_one();  // the part: it was found as often and is as old
   while (memory.available(count_up(0, 100)) > 64) ASSERT_TRUE(memory.index.evict_one());
-  // Both pages have three hits; the second was used ten seconds later, so the first goes.
+  // Both pages have three hits. The second was used ten seconds later, so the first is evicted.
   memory.index.evict_one();
   EXPECT_EQ(memory.available(count_up(0, 64)), 0);
   EXPECT_EQ(memory.available(count_up(1000, 64)), 64);
@@ -283,7 +283,7 @@ TEST(ChainIndex, holds_need_the_whole_chain) {
   memory.index.drop_hold(*whole);
   EXPECT_FALSE(memory.index.is_held(*whole));
   EXPECT_TRUE(memory.index.is_held(*part));
-  memory.index.drop_hold(*whole);  // again: nothing
+  memory.index.drop_hold(*whole);  // dropping it again does nothing
   memory.index.drop_hold(9999);
 }
 
@@ -306,7 +306,7 @@ TEST(ChainIndex, held_pages_outlive_newer_ones_and_report_their_eviction) {
   EXPECT_EQ(memory.available(count_up(1000, 100)), 0);
   EXPECT_TRUE(memory.index.is_held(*hold));
   EXPECT_EQ(memory.available(count_up(0, 100)), 100);
-  memory.index.evict_one();  // nothing but held pages is left
+  memory.index.evict_one();  // only held pages are left
   EXPECT_FALSE(memory.index.is_held(*hold));
   EXPECT_EQ(memory.available(count_up(0, 100)), 64);
   memory.index.drop_hold(*hold);
@@ -405,7 +405,7 @@ TEST(ChainIndex, a_chain_that_is_computed_again_counts_as_used) {
   const Tokens old = count_up(0, 64), other = count_up(500, 64);
   memory.run(old, kSecond);
   memory.run(other, 2 * kSecond);
-  const auto late = memory.sequence();  // does not look for what is there
+  const auto late = memory.sequence();  // does not look for the page that exists
   ASSERT_TRUE(memory.compute(*late, old, 1000 * kSecond));
   late->finish(1000 * kSecond);
   memory.index.evict_one();

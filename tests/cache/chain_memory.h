@@ -1,5 +1,5 @@
-// A page pool, an arena and a chain index whose pages hold, instead of K and V, what proves whose
-// they are: each slot has a hash of every token up to it.
+// A page pool, an arena and a chain index. Instead of K and V, each slot of a page has a hash of
+// every token up to it, which proves what chain the slot belongs to.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace cascade::testing {
 
 using Tokens = std::vector<int32_t>;
 
-// What the slot of the last of `tokens` must hold.
+// What the slot of `token` must hold if the slot before it holds `proof`.
 inline uint64_t extend_proof(uint64_t proof, int32_t token) {
   return counter_random(proof, static_cast<uint64_t>(static_cast<uint32_t>(token)) + 1);
 }
@@ -73,7 +73,7 @@ class ChainMemory {
     return true;
   }
 
-  // Runs a sequence of `tokens` from start to end; the tokens that it could reuse.
+  // Runs a sequence of `tokens` from start to end. Returns how many tokens it could reuse.
   int64_t run(std::span<const int32_t> tokens, int64_t now_us) {
     const auto running = sequence();
     const int64_t reused = running->reuse(tokens, now_us);
@@ -95,7 +95,8 @@ class ChainMemory {
   TenantId tenant;
 };
 
-// `count` tokens from `first` on: different firsts give chains that differ from the first token.
+// `count` tokens from `first` on. Two different firsts give chains that differ from the first token
+// on.
 inline Tokens count_up(int32_t first, size_t count) {
   Tokens tokens(count);
   for (size_t i = 0; i < count; ++i) tokens[i] = first + static_cast<int32_t>(i);

@@ -1,5 +1,5 @@
-// The chain index and its sequences once more, naively: lists of whole token sequences, searched
-// from end to end. What a random test compares the real ones with.
+// A second, naive implementation of the chain index and its sequences: lists of whole token
+// sequences, searched from end to end. A random test compares the real ones with it.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ class ChainModel {
   struct Hold {
     int32_t priority = 0;
     bool pinned = false;
-    size_t tokens = 0;  // of its chain
+    size_t tokens = 0;  // of the held chain
   };
-  // A page: named by every token of its chain up to its last.
+  // A page. All tokens of its chain up to its last one are its name.
   struct Node {
     int64_t last_used_us = 0;
     int64_t hits = 0;
@@ -33,7 +33,7 @@ class ChainModel {
   struct Sequence {
     Tokens tokens;
     size_t sealed = 0;  // whole pages, in the index
-    size_t own = 0;     // pages of its own behind them
+    size_t own = 0;     // pages of its own after them
   };
 
   ChainModel(size_t pages, EvictionPolicy policy) : pages_max_(pages), policy_(policy) {}
@@ -100,7 +100,7 @@ class ChainModel {
   void hold(const Tokens& tokens, uint64_t id, int32_t priority) {
     nodes_.at(end_of(tokens)).holds[id] = {priority, false, tokens.size()};
   }
-  // The hold, or nullptr.
+  // The hold, or nullptr if there is none.
   Hold* find_hold(uint64_t id) {
     for (auto& [chain, node] : nodes_) {
       if (const auto found = node.holds.find(id); found != node.holds.end()) return &found->second;
@@ -114,8 +114,9 @@ class ChainModel {
     return std::ranges::any_of(nodes_, [&](const auto& n) { return n.second.holds.contains(id); });
   }
 
-  // The pages of `tokens` from the end down to position `keep`, as long as they are only its own,
-  // and the one that `keep` lies within if the tokens before it are in another page, too.
+  // Removes the pages of `tokens` from the end down to position `keep`, as long as nothing else
+  // needs them. The page that has `keep` inside is also removed, if another page has its tokens
+  // before `keep`.
   size_t drop_branch(const Tokens& tokens, size_t keep) {
     size_t removed = 0;
     for (size_t begin = (tokens.size() + 63) / 64 * 64; begin > 0;) {
@@ -131,7 +132,8 @@ class ChainModel {
     return removed;
   }
 
-  // All pages that begin as `tokens` do up to the page behind its first `keep`, children first.
+  // Removes all pages that begin like `tokens` up to the page after its first `keep`, children
+  // first.
   size_t drop_subtree(const Tokens& tokens, size_t keep) {
     if (keep >= tokens.size()) return 0;
     for (size_t end = kPageTokens; end <= keep; end += kPageTokens) {
@@ -187,8 +189,9 @@ class ChainModel {
     return (chain.size() - 1) / kPageTokens * kPageTokens;
   }
 
-  // What the holds that end in a page need of it stays, or is elsewhere: they move to the first
-  // page that has it, too. The number of pages that are removed: 0 or 1.
+  // Removes a page as far as the holds that end in it do not need it. What they need stays, unless
+  // another page has it: then the holds move to the first such page. Returns how many pages were
+  // removed: 0 or 1.
   size_t drop_unneeded(const Tokens& chain) {
     if (nodes_.at(chain).holds.empty()) return nodes_.erase(chain);
     size_t needed = 0;
@@ -225,7 +228,7 @@ class ChainModel {
       return begin_of(other.first) >= chain.size() && begins_with(other.first, chain);
     });
   }
-  // Calls body for each hold on whose path `chain` is.
+  // Calls body for each hold whose path has `chain`.
   template <class Body>
   void for_holds(const Tokens& chain, const Body& body) const {
     for (const auto& [other, node] : nodes_) {
@@ -258,8 +261,8 @@ class ChainModel {
     return page_score(policy_, worth, 0);
   }
 
-  // The first page (in the order of tokens) behind `parent` that begins with `tokens`' next ones;
-  // if there is none, the closest in that order on the side that shares more.
+  // Among the pages after `parent` that share `found` tokens with `tokens`: the first one (in the
+  // order of tokens) that is not less than `tokens`; if there is none, the last one.
   Tokens best_partial(const Tokens& parent, const Tokens& tokens, size_t found) const {
     const Tokens wanted = first_of(tokens, std::min(tokens.size(), parent.size() + kPageTokens));
     std::optional<Tokens> before;
@@ -272,7 +275,7 @@ class ChainModel {
     return *before;
   }
 
-  // Whether a page beside the one that ends with `chain` has the tokens up to `keep` within it.
+  // Whether another page in the place of the last one of `chain` has the same tokens up to `keep`.
   bool is_elsewhere(const Tokens& chain, size_t keep) const {
     return std::ranges::any_of(nodes_, [&](const auto& other) {
       return other.first != chain && begin_of(other.first) == begin_of(chain) &&
@@ -280,7 +283,7 @@ class ChainModel {
     });
   }
 
-  // The page that ends with, or has, the last of `tokens`.
+  // The page that has the last of `tokens`.
   Tokens end_of(const Tokens& tokens) const {
     for (const auto& [chain, node] : nodes_) {
       if (begin_of(chain) == begin_of(tokens) && begins_with(chain, tokens)) return chain;

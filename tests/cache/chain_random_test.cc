@@ -1,5 +1,5 @@
 // Many sequences in a small pool, at random: every look-up, eviction and count agrees with a naive
-// model, and every byte that is reused is what was computed for exactly that chain.
+// model, and every byte that is reused was computed for exactly that chain.
 #include <gtest/gtest.h>
 
 #include <list>
@@ -31,7 +31,8 @@ struct Shape {
   EvictionPolicy policy;
 };
 
-// A second tenant's tokens in the model: other than any of the first's, so that nothing is shared.
+// A second tenant's tokens in the model: none of them is a token of the first, so that nothing is
+// shared.
 constexpr int32_t kSecondTenant = 1000;
 
 class Simulation {
@@ -66,7 +67,7 @@ class Simulation {
     }
   }
 
-  // What can be told at once, after every step.
+  // Checks what can be told quickly, after every step.
   void check() {
     ASSERT_EQ(memory_.index.node_count(), model_.nodes().size());
     ASSERT_EQ(memory_.index.evictable_count(), model_.evictable());
@@ -75,7 +76,7 @@ class Simulation {
     ASSERT_LE(memory_.pool.used_count(), shape_.pages);
   }
 
-  // Every page, running sequence and hold.
+  // Checks every page, running sequence and hold.
   void check_all() {
     check();
     ASSERT_EQ(memory_.index.pinned_count(), model_.pinned());
@@ -103,7 +104,7 @@ class Simulation {
     }
   }
 
-  // Ends everything: nothing is left, and nothing was kept from eviction.
+  // Ends everything: nothing is left, and nothing was protected from eviction.
   void end() {
     while (!running_.empty()) finish();
     for (const uint64_t hold : holds_) memory_.index.unpin(hold);
@@ -116,7 +117,7 @@ class Simulation {
     for (const uint64_t hold : holds_) ASSERT_FALSE(memory_.index.is_held(hold));
   }
 
-  // What happened in this run: a test that never meets a case proves nothing about it.
+  // Counts what happened in this run: a test that never meets a case proves nothing about it.
   struct Seen {
     int64_t whole_pages_reused = 0;
     int64_t parts_copied = 0;
@@ -140,7 +141,7 @@ class Simulation {
   struct Running {
     std::unique_ptr<ChainSequence> real;
     ChainModel::Sequence model;
-    bool second;  // the tenant
+    bool second;  // whether it is the second tenant's
   };
 
   static bool is_second(const Tokens& tokens) {
@@ -201,17 +202,17 @@ class Simulation {
     seen_.whole_pages_reused += static_cast<int64_t>(running.model.sealed);
     seen_.parts_copied += static_cast<int64_t>(running.model.own);
     running_.push_back(std::move(running));
-    // What the prompt adds is computed later, or never: the request may be cancelled.
+    // The rest of the prompt is computed later, or never: the request may be cancelled.
     wanted_[running_.back().real.get()] = prompt;
   }
 
-  // Whether what the index says of a miss is so: all is there, or nothing goes on as the prompt
-  // does, or what goes on has the token that is named, or pages have left.
+  // Whether the reason that the index gives for a miss is true: all is found, or nothing goes on
+  // like the prompt, or a chain goes on with the named token, or pages have been removed.
   bool explains(const Tokens& prompt, bool second) {
     const Miss miss = memory_.index.explain(second ? second_ : memory_.tenant, real(prompt));
     const size_t found = model_.available(prompt);
     if (miss.position != static_cast<int64_t>(found)) return false;
-    std::set<int32_t> known;  // what chains have behind the part that was found
+    std::set<int32_t> known;  // the next tokens of chains after the found part
     for (const auto& [chain, node] : model_.nodes()) {
       const bool goes_on = chain.size() > found && is_second(chain) == second;
       if (goes_on && ChainModel::common_prefix(chain, prompt) == found) {
@@ -229,7 +230,7 @@ class Simulation {
     }
   }
 
-  // A slice of the prompt, or a few sampled tokens.
+  // Computes a slice of the prompt, or a few sampled tokens.
   void grow() {
     if (running_.empty()) return;
     Running& running = *any_running();
@@ -244,7 +245,7 @@ class Simulation {
       next = random_tokens(1 + random_.below(6), running.second);
     }
     if (done + next.size() > shape_.tokens_max) return;
-    // Sometimes more room is made than is used.
+    // Sometimes more room is reserved than is used.
     const size_t room = done + next.size() + (random_.below(8) == 0 ? 70 : 0);
     const bool has_room = model_.reserve(running.model, room);
     ASSERT_EQ(running.real->reserve(static_cast<int64_t>(room)), has_room);
@@ -260,7 +261,8 @@ class Simulation {
     if (running_.empty()) return;
     const auto running = any_running();
     wanted_.erase(running->real.get());
-    // Pages left without finish() have the age 0; of two such the order of eviction is open.
+    // Pages that were left without finish() have the age 0. The order of eviction of two such pages
+    // is open.
     const bool abandoned = std::ranges::any_of(
         model_.nodes(), [](const auto& node) { return node.second.last_used_us == 0; });
     if (!abandoned && random_.below(6) == 0) {
@@ -304,7 +306,7 @@ class Simulation {
     if (ChainModel::Hold* known = model_.find_hold(hold)) known->priority = priority;
   }
 
-  // Up to half of the pages, as a daemon bounds it.
+  // Pins up to half of the pages, a bound like a daemon's.
   void pin() {
     if (holds_.empty()) return;
     const uint64_t hold = holds_[random_.below(holds_.size())];
@@ -353,7 +355,7 @@ class Simulation {
   int64_t now_us_ = 1'800'000'000'000'000;
 };
 
-// A million steps over all shapes; sanitizers, which are 10 times as slow, do a tenth.
+// All shapes together make a million steps. Sanitizers, which are 10 times as slow, do a tenth.
 #ifdef __SANITIZE_ADDRESS__
 constexpr uint64_t kLongRounds = 7;
 #else
@@ -392,7 +394,7 @@ TEST_P(ChainRandom, agrees_with_the_naive_model_and_serves_no_wrong_byte) {
     all.pinned += seen.pinned;
     for (const auto& [reason, count] : seen.reasons) all.reasons[reason] += count;
   }
-  // Several times a round.
+  // At least several times a round.
   const auto often = static_cast<int64_t>(5 * rounds);
   EXPECT_GT(all.whole_pages_reused, often);
   EXPECT_GT(all.parts_copied, often);
@@ -411,8 +413,8 @@ TEST_P(ChainRandom, agrees_with_the_naive_model_and_serves_no_wrong_byte) {
             << ", shortened " << all.shortened << ", pinned " << all.pinned << "\n";
 }
 
-// Pools too small for what runs; one in which all chains are beginnings of one; one with room, in
-// which holds and branches matter more than eviction.
+// Pools that are too small for the running sequences; a pool in which all chains are beginnings of
+// one chain; and a pool with room, in which holds and branches matter more than eviction.
 INSTANTIATE_TEST_SUITE_P(Shapes, ChainRandom,
                          ::testing::Values(Shape{6, 3, 2, 300, EvictionPolicy::kPriority},
                                            Shape{14, 4, 2, 300, EvictionPolicy::kPriority},

@@ -1,4 +1,4 @@
-// Running sequences: what they share, what they copy, what they leave, what they never disturb.
+// Running sequences: what they share, what they copy, what they leave, and what they never disturb.
 #include "cache/chain_sequence.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(ChainSequence, whole_pages_are_shared_and_partial_ones_are_copied) {
   const auto kept = memory.index.match(memory.tenant, count_up(0, 100));
   EXPECT_NE(ChainIndex::page_of(kept.partial), a->pages()[1]);
   EXPECT_NE(ChainIndex::page_of(kept.partial), b->pages()[1]);
-  // Both go on differently; neither sees the other, nor does the page that they copied.
+  // Both continue differently. Neither changes the other, nor the page that they copied.
   EXPECT_TRUE(memory.compute(*a, count_up(7000, 20), kSecond));
   EXPECT_TRUE(memory.compute(*b, count_up(8000, 20), kSecond));
   EXPECT_TRUE(memory.intact(*a) && memory.intact(*b));
@@ -193,18 +193,18 @@ TEST(ChainSequence, without_room_for_the_copy_only_whole_pages_are_reused) {
   ChainMemory memory(2);
   memory.run(count_up(0, 100), kSecond);
   const auto running = memory.sequence();
-  // Both pages are needed: one is shared, the other is what would be copied.
+  // Both pages are needed: one is shared, the other would be copied.
   EXPECT_EQ(running->reuse(count_up(0, 100), kSecond), 64);
   EXPECT_EQ(running->pages().size(), 1u);
   EXPECT_TRUE(memory.intact(*running));
-  // Now the partial page may go, and its memory serves the rest.
+  // Now the partial page may be evicted, and its memory serves the rest.
   EXPECT_TRUE(memory.compute(*running, count_up(64, 36), kSecond));
   EXPECT_TRUE(memory.intact(*running));
 }
 
 TEST(ChainSequence, the_page_to_copy_is_not_evicted_to_make_room_for_its_copy) {
   ChainMemory memory(3);
-  memory.run(count_up(0, 40), kSecond);  // old: the first to go, were it not in use
+  memory.run(count_up(0, 40), kSecond);  // old: evicted first if it were not in use
   memory.run(count_up(1000, 128), 900 * kSecond);
   const auto running = memory.sequence();
   EXPECT_EQ(running->reuse(count_up(0, 64), 901 * kSecond), 40);

@@ -1,4 +1,4 @@
-// What goes with a deleted chunk: its pages and all that goes on from them.
+// What is removed with a deleted chunk: its pages and all that goes on from them.
 #include <gtest/gtest.h>
 
 #include "tests/cache/chain_memory.h"
@@ -41,7 +41,7 @@ TEST_F(Subtrees, of_a_part_of_a_page_go_with_the_pages_that_begin_so) {
   EXPECT_EQ(memory_.available(join(first_of(chain_, 69), count_up(700, 100))), 169);
 }
 
-// A sequence that was given up midway has part of the chain's last page.
+// A sequence that was abandoned midway has a part of the chain's last page.
 TEST_F(Subtrees, go_with_pages_that_have_a_part_of_the_last_one) {
   memory_.run(first_of(chain_, 100), kSecond);
   EXPECT_EQ(drop(first_of(chain_, 120), 64), 1u);
@@ -92,7 +92,7 @@ TEST_F(Subtrees, leave_of_a_page_no_more_than_the_holds_that_end_in_it_need) {
   memory_.index.drop_hold(*longer);
   EXPECT_EQ(drop(first_of(chain_, 100), 64), 0u);
   EXPECT_EQ(memory_.available(chain_), 80);
-  // What is left can go on.
+  // A sequence can go on from the rest.
   memory_.run(first_of(chain_, 90), kSecond);
   EXPECT_EQ(memory_.available(chain_), 90);
   memory_.index.drop_hold(*shorter);
@@ -115,7 +115,7 @@ TEST_F(Subtrees, move_holds_to_another_page_that_has_what_they_need) {
   EXPECT_EQ(memory_.index.pinned_count(), 2u);
 }
 
-// A sampled answer, whose page an earlier turn is kept in, and the history that takes its place.
+// A sampled answer whose page also keeps an earlier turn, and the history that replaces the answer.
 TEST_F(Subtrees, branches_leave_their_holds_to_the_page_that_has_the_rest) {
   const Tokens sampled = join(first_of(chain_, 90), count_up(500, 20));
   memory_.run(first_of(chain_, 80), kSecond);

@@ -62,7 +62,7 @@ class RegistryModel : public ::testing::Test {
     chunk.tenant = some_tenant();
     chunk.type = random_.below(3) == 0 ? ChunkType::kOutput : ChunkType::kContext;
     chunk.text = std::to_string(random_.below(60));
-    // All ids have one length, as real ones have, so that no id is the beginning of another.
+    // All ids have the same length, like real ones, so that no id is the beginning of another.
     chunk.id = "chunk_" + std::to_string((100 + random_.below(400)) * 100'000 + ++count_);
     chunk.content_hash = chunk_content_hash(chunk);
     if (random_.below(3) == 0) chunk.expires_us = now_us_ + 1 + int64_t(random_.below(50));
@@ -75,7 +75,7 @@ class RegistryModel : public ::testing::Test {
     } else {
       ++present->registrations;
     }
-    // What holders come to is tests/cache/holders_test.cc's.
+    // Holders are tested in tests/cache/holders_test.cc.
     take_holders(present == nullptr ? naive_.chunks.back() : *present, (*added)->chunk);
   }
 
@@ -88,14 +88,14 @@ class RegistryModel : public ::testing::Test {
     to.name = from.name;
   }
 
-  // An id that is there, or the beginning of one, or one that is not.
+  // An id that exists, or the beginning of one, or an id that does not exist.
   std::string some_id() {
     if (naive_.chunks.empty() || random_.below(8) == 0) return "chunk_" + std::to_string(count_);
     const std::string id = naive_.chunks[random_.below(naive_.chunks.size())].id;
     return random_.below(3) == 0 ? id.substr(0, 7 + random_.below(5)) : id;
   }
 
-  // What both find; nullptr after both found nothing, or too much.
+  // The chunk that both find; nullptr if both found none, or more than one.
   ChunkEntry* look_up(const std::string& tenant, const std::string& id) {
     const auto found = registry_.find(tenant, id);
     const std::vector<Chunk*> expected = naive_.found(tenant, id, now_us_);
@@ -171,7 +171,7 @@ class RegistryModel : public ::testing::Test {
     naive_.chunks.erase(at);
   }
 
-  // Time passes, or goes back; some of what is over is removed.
+  // Time passes, or goes back. Some of the holders whose time is over are removed.
   void pass_time() {
     now_us_ += random_.below(10) == 0 ? -int64_t(random_.below(20)) : int64_t(random_.below(20));
     registry_.set_time(now_us_);
@@ -249,7 +249,7 @@ TEST(ChunkRegistry, limits_are_of_each_tenant) {
   EXPECT_TRUE(registry.add(chunk).ok());
 }
 
-// What all tenants hold together stays near the limit, however many they are.
+// All tenants together stay near the limit, however many they are.
 TEST(ChunkRegistry, the_bytes_of_all_tenants_are_shared_out) {
   constexpr int kChunkBytes = 100'000;
   constexpr int64_t kLimit = 100 * kChunkBytes;
@@ -308,7 +308,7 @@ TEST(ChunkRegistry, a_chunk_whose_time_is_over_makes_way_for_the_same_content) {
   EXPECT_NE(registry.find("a", "chunk_00000001").error().message.find("has expired"),
             std::string::npos);
   registry.remove(*first, Removal::kExpired);
-  // What is left is still the chunk of its content.
+  // The remaining chunk is still found by its content.
   chunk.id = "chunk_00000003";
   EXPECT_EQ(*registry.add(chunk), second);
   EXPECT_NE(registry.find("a", "chunk_00000001").error().message.find("has expired"),

@@ -94,7 +94,7 @@ TEST(ChunkRegistry, the_same_text_of_two_tenants_is_two_chunks) {
   EXPECT_EQ(registry.count(false), 2u);
   ASSERT_TRUE(registry.remove("a", "chunk_00000001").ok());
   EXPECT_TRUE(registry.find("b", "chunk_00000001").ok());
-  // b's content is still known as a duplicate, a's is not.
+  // The content of b is still known as a duplicate; that of a is not.
   EXPECT_EQ((*registry.add(make_chunk("b", "chunk_00000009", "x")))->chunk.id, "chunk_00000001");
   EXPECT_EQ((*registry.add(make_chunk("a", "chunk_00000009", "x")))->chunk.id, "chunk_00000009");
 }
@@ -146,7 +146,7 @@ TEST(ChunkRegistry, the_same_type_and_text_is_one_chunk) {
   EXPECT_EQ(registry.count(false), 1u);
   const Chunk other_type = make_chunk("a", "chunk_00000003", "x", ChunkType::kSystemPrompt);
   EXPECT_EQ((*registry.add(other_type))->chunk.id, "chunk_00000003");
-  // After removal the content is new again.
+  // After the removal, the content is new again.
   ASSERT_TRUE(registry.remove("a", "chunk_00000001").ok());
   EXPECT_EQ((*registry.add(make_chunk("a", "chunk_00000004", "x")))->chunk.id, "chunk_00000004");
 }
@@ -212,7 +212,7 @@ TEST(ChunkRegistry, stops_at_its_limit_and_goes_on_after_a_removal) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kResourceExhausted);
   EXPECT_EQ(refused.error().field, "chunks");
-  // What is there already needs no room.
+  // A chunk that exists already needs no room.
   chunk.content_hash = "17";
   EXPECT_EQ((*registry.add(chunk))->chunk.id, "chunk_1000017");
   ASSERT_TRUE(registry.remove("a", "chunk_1000017").ok());

@@ -1,4 +1,4 @@
-// Notes of which pages have text of which chunks.
+// Notes of which pages have the text of which chunks.
 #include "cache/chunk_uses.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(ChunkUses, of_a_page_are_those_of_all_chunks) {
   ChunkUses uses(100, [](const Digest&) { return true; });
   uses.add({"t", "a"}, {page(1), 0, true});
   uses.add({"u", "a"}, {page(1), 0, false});
-  uses.add({"u", "a"}, {page(1), 0, true});  // it ends there in another conversation
+  uses.add({"u", "a"}, {page(1), 0, true});  // the text ends there in another conversation
   std::vector<ChunkUses::ChunkName> chunks;
   uses.for_chunks_of(page(1), [&](const ChunkUses::ChunkName& chunk, bool ends) {
     chunks.push_back(chunk);

@@ -1,4 +1,4 @@
-// Names of pages on disk: what is found by tokens, and what goes together.
+// Names of pages on disk: what is found by tokens, and what is removed together.
 #include "cache/disk_index.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::vector<int32_t> tokens(size_t count, int32_t first = 0) {
   return ids;
 }
 
-// Adds the pages of the chain; returns their keys.
+// Adds the pages of the chain. Returns their keys.
 std::vector<Digest> add_chain(DiskIndex& index, const Digest& from, const Digest* tenant,
                               std::span<const int32_t> chain) {
   std::vector<Digest> keys;
@@ -59,7 +59,7 @@ TEST_F(DiskIndexTest, finds_the_longest_part_of_a_chain) {
   const auto part = index_.match(root_, &tenant_, tokens(149));
   EXPECT_EQ(part.tokens, 128);
   EXPECT_EQ(part.keys.size(), 2u);
-  // Behind a page in memory.
+  // Finds what follows a page in memory.
   EXPECT_EQ(index_.match(keys[0], nullptr, tokens(86, 64)).tokens, 86);
   std::vector<int32_t> other = chain;
   other[100] = -1;
@@ -102,9 +102,9 @@ TEST_F(DiskIndexTest, keys_of_a_chain_go_on_behind_a_page_that_is_missing) {
     index_.remove(keys[gap]);
     EXPECT_EQ(index_.keys_of(root_, &tenant_, chain), keys) << gap;
   }
-  index_.remove(keys[3]);  // of 8 tokens: a page that is missing has no length
+  index_.remove(keys[3]);  // it has 8 tokens; a missing page has no length
   EXPECT_EQ(index_.keys_of(root_, &tenant_, chain).size(), 3u);
-  // In the place of a page that is missing: the end of another chain that this one begins with.
+  // In the place of a missing page: the end of another chain that this chain begins with.
   const auto end = add_chain(index_, keys[0], nullptr, std::span(chain).subspan(64, 20));
   EXPECT_EQ(index_.keys_of(root_, &tenant_, chain), (std::vector{keys[0], end[0], keys[2]}));
 }
@@ -145,7 +145,7 @@ TEST_F(DiskIndexTest, names_in_a_circle_end_too) {
   EXPECT_FALSE(index_.subtree(name(5), kNothingKept).empty());
 }
 
-// Against chains in a list, under random additions and removals.
+// Compares the index with chains in a list, under random additions and removals.
 TEST_F(DiskIndexTest, agrees_with_a_naive_list) {
   Random random(testing::test_seed());
   std::vector<std::vector<int32_t>> chains;

@@ -21,7 +21,7 @@ TEST(FairShare, what_one_gets_the_others_are_owed_in_equal_parts) {
   EXPECT_EQ(share.credit("a"), -100);
   EXPECT_EQ(share.credit("b"), 50);
   EXPECT_EQ(share.credit("c"), 50);
-  share.add("a");  // again: nothing is forgotten
+  share.add("a");  // adding again forgets nothing
   EXPECT_EQ(share.credit("a"), -100);
 }
 
@@ -34,8 +34,8 @@ TEST(FairShare, credit_and_debt_have_a_limit) {
   EXPECT_EQ(share.credit("b"), FairShare::kCreditTokensMax);
 }
 
-// Whoever is owed most goes first: in the long run all with work get the same, whatever the size
-// of their pieces.
+// The one that is owed most comes first. In the long run all that have work get the same, whatever
+// the size of their pieces.
 TEST(FairShare, pieces_of_any_size_end_in_equal_parts) {
   FairShare share;
   share.add("large");

@@ -91,7 +91,7 @@ TEST(Holders, names_and_sessions_outlast_a_retention_and_are_told_apart) {
       << several.error().message;
   EXPECT_TRUE(give_up(chunk, HolderKind::kName, "best"));
   EXPECT_FALSE(give_up(chunk, HolderKind::kName, "best"));
-  ASSERT_TRUE(give_up_unnamed(chunk).ok());  // the only one that is left
+  ASSERT_TRUE(give_up_unnamed(chunk).ok());  // the only one left
   EXPECT_TRUE(chunk.holders.empty());
 }
 
@@ -291,7 +291,7 @@ TEST(Holders, the_same_name_or_session_again_lives_as_long_as_either) {
   hold(chunk, labelled(HolderKind::kName, "x", 20));
   ASSERT_EQ(chunk.holders.size(), 1u);
   EXPECT_EQ(chunk.expires_us, 50);
-  ASSERT_TRUE(change_named(chunk, "x", {.expires_us = 20}, 0).ok());  // its own wish
+  ASSERT_TRUE(change_named(chunk, "x", {.expires_us = 20}, 0).ok());  // a change by its name
   EXPECT_EQ(chunk.expires_us, 20);
 }
 
@@ -355,15 +355,15 @@ TEST(Holders, a_chunk_from_before_there_were_holders_gets_them) {
   EXPECT_EQ(chunk, before);
 }
 
-// Clients that retain, name, shorten and give up the same chunk, each knowing only its own. When
-// each of them would be gone in the model, none may be gone here before.
+// Clients that retain, name, shorten and give up the same chunk; each knows only its own holder.
+// Here no holder may end before it would end in the model.
 class NaiveHolders : public ::testing::Test {
  protected:
   static int64_t end_of(const Holder& holder) {
     return holder.expires_us == 0 || holder.pinned ? kNever : holder.expires_us;
   }
 
-  // For every moment: at least as many retentions live until then as the model has.
+  // At every moment, at least as many retentions live until then as in the model.
   void compare() {
     std::vector<int64_t> ours;
     std::map<std::string, int64_t> names;
@@ -394,7 +394,7 @@ class NaiveHolders : public ::testing::Test {
         break;
       case 1: {
         if (retentions_.empty()) break;
-        // Whose it is the daemon cannot know.
+        // The daemon cannot know whose retention it is.
         retentions_.erase(retentions_.begin() + int64_t(random_.below(retentions_.size())));
         ASSERT_TRUE(give_up_unnamed(chunk_).ok());
         break;
@@ -416,8 +416,8 @@ class NaiveHolders : public ::testing::Test {
         now_ += int64_t(random_.below(15));
         std::erase_if(retentions_, [&](int64_t e) { return e <= now_; });
         std::erase_if(names_, [&](const auto& n) { return n.second <= now_; });
-        // Somebody who shortened another's has made theirs live as long instead: those are the
-        // model's to forget as well.
+        // A client that shortened another's retention has made its own live as long instead. The
+        // model takes these over and forgets them, too.
         pass_holders_time(chunk_, now_);
         size_t ours = 0;
         for (const Holder& holder : chunk_.holders) {

@@ -56,7 +56,7 @@ TEST(PageArena, reserves_more_addresses_than_there_is_memory) {
   constexpr size_t kPageBytes = size_t{1} << 20, kPages = size_t{1} << 20;  // 1 TiB
   auto arena = PageArena::create(kPageBytes, kPages);
   if (!arena.ok()) {
-    // Only where the system forbids to overcommit.
+    // This fails only where the system forbids overcommitting.
     EXPECT_EQ(arena.error().code, ErrorCode::kResourceExhausted);
     EXPECT_EQ(arena.error().field, "kv_memory");
     return;

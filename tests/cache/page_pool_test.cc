@@ -61,7 +61,7 @@ TEST(PagePool, pages_that_nobody_needed_since_the_last_look_are_idle) {
   for (int i = 0; i < 4; ++i) pool.release(pages[i]);
   EXPECT_TRUE(pool.take_idle(10).empty());  // free, but not for long
   pool.mark_idle();
-  pool.release(*pool.allocate());  // one is needed, and free again
+  pool.release(*pool.allocate());  // one page is needed, and free again
   EXPECT_EQ(pool.take_idle(2), (std::vector<PageIndex>{pages[0], pages[1]}));
   EXPECT_EQ(pool.free_count(), 5u);
   EXPECT_EQ(pool.take_idle(10), (std::vector<PageIndex>{pages[2]}));
@@ -69,7 +69,7 @@ TEST(PagePool, pages_that_nobody_needed_since_the_last_look_are_idle) {
   pool.mark_idle();
   EXPECT_EQ(pool.take_idle(10), (std::vector<PageIndex>{pages[3]}));
   EXPECT_TRUE(pool.take_idle(10).empty());
-  // Warm pages go first, then those without memory.
+  // Warm pages are allocated first, then those without memory.
   pool.release(pages[4]);
   EXPECT_EQ(pool.allocate(), pages[4]);
   std::set<PageIndex> rest;

@@ -1,4 +1,4 @@
-// The planner: alternation, ends of slices, limits of time, hostile speeds.
+// The planner: alternation, ends of slices, time limits, hostile speeds.
 #include "cache/planner.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(SpeedEstimate, ends_are_as_far_apart_as_the_last_ones_and_the_time_since) {
   EXPECT_EQ(speed.end_interval_us(5000), 0);
   speed.add_end(1000);
   EXPECT_EQ(speed.end_interval_us(5000), 4000);
-  // A batch that ends together says as much as each of them.
+  // When a batch ends together, each of its ends counts.
   for (int i = 0; i < 9; ++i) speed.add_end(5000);
   EXPECT_EQ(speed.end_interval_us(5000), 400);
   EXPECT_EQ(speed.end_interval_us(101'000), 10'000);
@@ -118,7 +118,8 @@ TEST(Planner, slices_of_a_long_prompt_are_many_bursts_apart) {
   input.bursts_since_prompt = 40;
   EXPECT_EQ(plan_next(input, speed, {}).kind, Kind::kPrefill);
   EXPECT_EQ(plan_next(input, speed, {}).slice_end, 384);
-  // Once it has begun, until the budget is spent: a slice may have fewer tokens than it covers.
+  // A prompt that has begun continues until the budget is spent; a slice may have fewer tokens than
+  // the budget covers.
   input.prompt_budget_us = 40'000;
   input.bursts_since_prompt = 0;
   input.last_was_decode = false;
@@ -139,7 +140,7 @@ TEST(PromptBudget, fills_while_decoding_up_to_a_slice_and_is_spent) {
   EXPECT_EQ(budget.bursts(), 0);
   budget.decoded(10'000);
   EXPECT_DOUBLE_EQ(budget.us(), 9'000);
-  // A slice that took longer than was thought is a debt, within a limit.
+  // A slice that took longer than expected leaves a debt, up to a limit.
   budget.prefilled(19'000);
   EXPECT_DOUBLE_EQ(budget.us(), -10'000);
   budget.prefilled(1'000'000'000);

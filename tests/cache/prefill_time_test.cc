@@ -1,4 +1,4 @@
-// The time of prompt tokens: what is learnt from slices of a machine whose later tokens cost more.
+// The time of prompt tokens: what is learned from slices on a machine whose later tokens cost more.
 #include "cache/prefill_time.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kSlice = 64;
 
-// A token at position p takes first_us + growth_us * p, times a factor of chance.
+// A token at position p takes first_us + growth_us * p, times a random factor.
 struct Machine {
   double first_us = 1450;
   double growth_us = 0.33;

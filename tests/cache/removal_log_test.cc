@@ -1,4 +1,4 @@
-// What is remembered of pages that are gone.
+// What is remembered of removed pages.
 #include "cache/removal_log.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(RemovalLog, finds_a_page_by_any_beginning_longer_than_what_was_found) {
   for (const size_t count : {1, 39, 40, 64}) {
     EXPECT_EQ(log.find(page_key(0), 1, count_from(0, count), 0), Removal::kEvicted) << count;
   }
-  // As much of it was found as it had, or as the prompt has.
+  // Everything that the page has, or that the prompt has, was found.
   EXPECT_FALSE(log.find(page_key(0), 1, count_from(0, 64), 40));
   EXPECT_FALSE(log.find(page_key(0), 1, count_from(0, 20), 20));
   EXPECT_TRUE(log.find(page_key(0), 1, count_from(0, 64), 39));
@@ -94,7 +94,7 @@ TEST(RemovalLog, without_capacity_remembers_nothing) {
   EXPECT_FALSE(log.find(page_key(0), 1, count_from(0, 64), 0));
 }
 
-// Against a list of the last removals, searched from its end.
+// Compares the log with a list of the last removals, searched from its end.
 TEST(RemovalLog, remembers_exactly_the_last_ones) {
   constexpr size_t kCapacity = 50;
   struct Removed {

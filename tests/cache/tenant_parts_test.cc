@@ -1,4 +1,5 @@
-// Parts of what is bounded: who is alone, who comes late, and how much it can be in all.
+// Parts of a bounded amount: for a tenant that is alone, for one that comes late, and how much all
+// can have together.
 #include "cache/tenant_parts.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +104,7 @@ TEST(TenantParts, at_random_every_tenant_finds_its_part_and_the_whole_stays_boun
     for (int step = 0; step < 400; ++step) {
       const auto who = random.below(static_cast<uint64_t>(count));
       const std::string tenant = std::to_string(who);
-      // Mostly they want more.
+      // Mostly the tenants want more.
       const bool gives = random.below(4) == 0 && has[who] > 0;
       const int64_t change =
           gives ? -static_cast<int64_t>(1 + random.below(static_cast<uint64_t>(has[who])))

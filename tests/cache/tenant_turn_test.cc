@@ -1,4 +1,4 @@
-// The order of tenants that wait.
+// The order of waiting tenants.
 #include "cache/tenant_turn.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,8 @@ TEST(TenantTurn, a_prompt_that_is_long_has_no_precedence) {
   EXPECT_GT(singly.prompt_order(static_cast<int64_t>(kOwedMost) + 1), much.prompt_order(1));
 }
 
-// There is one place. One tenant always has more to do; the others ask singly, and again at once
-// when they have been answered. All get the same in the long run.
+// There is one place. One tenant always has more to do. The others ask for one thing at a time, and
+// again at once when they have been answered. In the long run all get the same.
 TEST(TenantTurn, tenants_that_ask_singly_do_not_starve_one_with_much_to_do) {
   constexpr int kSingly = 5;
   FairShare share;

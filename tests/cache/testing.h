@@ -1,4 +1,4 @@
-// What several tests of the cache say in one word.
+// Short names for what several tests of the cache need.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace cascade::testing {
 
 inline constexpr int64_t kSecond = 1'000'000;  // in microseconds
 
-// The key of the page of that number.
+// The key of page number `number`.
 inline Digest page(uint64_t number) {
   return Hasher().field("n", number).finish();
 }
