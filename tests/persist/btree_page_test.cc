@@ -1,4 +1,4 @@
-// What is deleted is nowhere in the file of a database, wherever its rows had been.
+// Deleted bytes are nowhere in the file of a database, wherever their rows have been.
 #include "persist/btree_page.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 
 using testing::ok;
 
-// Six token ids take as much.
+// The size of six token ids.
 constexpr size_t kMarkBytes = 24;
 
 std::string random_bytes(Random& random, size_t count) {
@@ -61,7 +61,7 @@ class MovedRows : public ::testing::Test {
     there_.erase(id);
   }
 
-  // How many of those that are gone are in the file.
+  // How many marks of removed rows are in the file.
   size_t found() {
     EXPECT_TRUE(database_->commit().ok());
     EXPECT_TRUE(database_->empty_log().ok());
@@ -124,7 +124,7 @@ TEST_F(MovedRows, leave_nothing_behind_when_they_are_deleted) {
   EXPECT_EQ(found(), 0u);
 }
 
-// The pages in SQLite's cache have the copies, too, and a change logs whole pages.
+// The pages in SQLite's cache have copies of deleted rows, too, and a change logs whole pages.
 TEST_F(MovedRows, do_not_come_back_in_the_log_of_later_changes) {
   const int rounds = testing::long_or(100, 30);
   for (int round = 0; round < rounds; ++round) {
@@ -150,7 +150,7 @@ TEST(ClearUnused, leaves_what_is_no_page_of_a_tree_alone) {
     std::vector<uint8_t> before = page;
     const uint64_t number = 1 + random.below(3);
     const size_t kind = number == 1 ? 100 : 0;
-    clear_unused(page, number);  // whatever it is, within its bounds
+    clear_unused(page, number);  // stays within the page, whatever the bytes are
     if (page.size() <= kind) continue;
     page = before;
     page[kind] = 0;

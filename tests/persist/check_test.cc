@@ -106,7 +106,7 @@ TEST(Backup, has_everything_although_the_store_changes_meanwhile) {
       for (int i = 0; i < 3; ++i) ledger.random(*store, random);
       ledger.commit(*store);
     }
-    // Also of what a power cut leaves.
+    // The backup is also whole after a power cut.
     for (int i = 0; i < 10; ++i) Ledger(ledger).random(*store, random);
     disk.cut_power();
     auto copy = Store::open(disk, "/backup", testing::test_options());

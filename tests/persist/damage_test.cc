@@ -76,7 +76,8 @@ void cut_off(std::vector<uint8_t>& bytes, Random& random) {
   bytes.resize(random.below(bytes.size()));
 }
 
-// Opens the damaged store: whether everything is there. If not, something must have been said.
+// Opens the damaged store. Returns whether everything is there. If not, the store must have
+// reported something.
 bool survives(MemoryDisk& disk, const Ledger& ledger) {
   auto opened = Store::open(disk, kStateDir, test_options());
   EXPECT_TRUE(ok(opened));
@@ -152,7 +153,7 @@ TEST(Damage, a_page_of_the_database_rarely_costs_more_than_its_rows) {
     EXPECT_TRUE(damaged.has("/state/metadata.salvaged.db"));
     store.reset();
   }
-  // But for the few pages that lead to all others.
+  // A lost page costs few chunks, except the few pages that lead to all others.
   const auto nearly_all = static_cast<size_t>(
       std::ranges::count_if(kept, [&](size_t chunks) { return chunks > kChunks * 9 / 10; }));
   EXPECT_GT(nearly_all, pages * 8 / 10);
@@ -208,7 +209,7 @@ TEST(Damage, an_older_copy_of_the_database_is_noticed) {
   EXPECT_THAT(store->findings().at(store->findings().size() - 1).what,
               ::testing::HasSubstr("commits are missing"));
   EXPECT_FALSE(ledger.has_all(*store));
-  // The pages without rows were found all the same.
+  // The pages without rows were found nevertheless.
   EXPECT_EQ(count_pages(store->kv(), ledger.chains()[2]), 3u);
   ASSERT_TRUE(ok(store->put(testing::make_chunk(3))));
   ASSERT_TRUE(ok(store->commit()));
@@ -216,7 +217,7 @@ TEST(Damage, an_older_copy_of_the_database_is_noticed) {
   EXPECT_TRUE(open_store(disk)->findings().empty());
 }
 
-// What somebody else left beside the KV files stops no start, and is told of.
+// Files that somebody else left beside the KV files do not prevent a start, and are reported.
 TEST(Damage, files_that_are_none_of_ours_are_named) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path kv = folder.path() / "state" / "kv";

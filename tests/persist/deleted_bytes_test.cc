@@ -1,5 +1,5 @@
 // A deleted chunk leaves no token ids in the state directory. The store does other work before,
-// between and behind the deletes, so that rows move, grow and shrink, in the database and its log.
+// between and after the deletes, so that rows move, grow and shrink, in the database and its log.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,8 +20,8 @@
 namespace cascade::testing {
 namespace {
 
-// A mark is six token ids behind each other. Each has one owner, and nobody may find it when that
-// is deleted.
+// A mark is six consecutive token ids. Each mark has one owner. When the owner is deleted, nobody
+// may find the mark.
 constexpr size_t kMarkTokens = 6;
 constexpr size_t kMarkBytes = kMarkTokens * sizeof(int32_t);
 constexpr size_t kPagesMax = 17;
@@ -172,7 +172,7 @@ class DeletedBytes : public ::testing::Test {
     open();
   }
 
-  // The first of what is gone that is found, and where.
+  // The first mark of a deleted owner that is found, and where.
   std::optional<std::string> found() {
     for (const std::string& path : disk_.paths()) {
       const std::vector<uint8_t>& bytes = disk_.bytes(path);
@@ -194,7 +194,7 @@ class DeletedBytes : public ::testing::Test {
   MemoryDisk disk_;
   std::unique_ptr<Store> store_;
   std::map<uint64_t, Kept> there_;
-  std::unordered_map<uint64_t, Gone> gone_;  // by how their marks begin
+  std::unordered_map<uint64_t, Gone> gone_;  // by the first bytes of their marks
   uint64_t next_ = 0;
   int64_t now_ = 1;
 };

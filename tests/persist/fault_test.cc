@@ -19,7 +19,7 @@ using testing::MemoryDisk;
 using testing::ok;
 using testing::test_options;
 
-// Chunks, pages in several files, removals, compaction, two runs of a daemon.
+// Works with chunks, pages in several files, removals and compaction, in two runs of a daemon.
 void work(FileCalls& calls, Ledger& ledger) {
   for (int run = 0; run < 2; ++run) {
     auto opened = Store::open(calls, kStateDir, test_options());
@@ -43,7 +43,8 @@ void work(FileCalls& calls, Ledger& ledger) {
   }
 }
 
-// The process has ended and everything works again, with or without a loss of power.
+// Checks the store after the process has ended and everything works again, with or without a loss
+// of power.
 void expect_kept(const MemoryDisk& disk, const Ledger& ledger, bool cut) {
   MemoryDisk healthy = disk.copy();
   if (cut) healthy.cut_power();
@@ -58,7 +59,7 @@ void expect_kept(const MemoryDisk& disk, const Ledger& ledger, bool cut) {
   EXPECT_TRUE(expected.verify(**store));
 }
 
-// By default every fifth of the operations.
+// Lets one operation after the other fail, by default every fifth.
 void fail_each(Fault fault, int error, bool all_later) {
   const int step = testing::long_or(1, 5);
   int n = 1;
@@ -120,7 +121,7 @@ TEST(Faults, a_disk_that_is_full_takes_writes_again_when_there_is_space) {
   uint64_t free = 0;
   disk.free_bytes("/", free);
   const uint64_t used = (uint64_t{1} << 40) - free;
-  // Chunks need a little, pages a lot.
+  // Chunks need little space, pages need much.
   for (const uint64_t room : {uint64_t{0}, uint64_t{100}, uint64_t{5000}, uint64_t{40'000}}) {
     disk.set_capacity(used + room);
     ledger.put(*store, 2);
@@ -168,7 +169,7 @@ TEST(Faults, a_killed_store_is_opened_on_a_full_disk) {
   store.reset();
 }
 
-// The power goes at any file operation of random work; what was not synchronised survives in part.
+// The power fails at any file operation of random work. What was not synchronised survives in part.
 TEST(Faults, power_cuts_lose_nothing_acknowledged) {
   Random random(testing::test_seed());
   const int cuts = testing::long_or(1500, 300);

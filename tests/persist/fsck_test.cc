@@ -1,4 +1,4 @@
-// What a check that people ask for says, and what is a state directory.
+// What a check on request reports, and what counts as a state directory.
 #include "persist/fsck.h"
 
 #include <gmock/gmock.h>
@@ -38,16 +38,17 @@ class FsckTest : public ::testing::Test {
   Ledger ledger_;
 };
 
-// Chains of three pages each, by number: their first page is their own.
+// Makes the chunk an owner of the last page of a chain. Each chain has a number and three pages,
+// and shares none of them.
 void own(Store& store, uint64_t chain, const std::string& chunk_id) {
   ASSERT_TRUE(ok(store.kv().put_owner({testing::TestChain(chain).keys[2], "a", chunk_id})));
 }
 
 TEST_F(FsckTest, finds_pages_that_no_chunk_accounts_for) {
-  own(*store_, 0, "output_0");     // there
-  own(*store_, 1, "output_gone");  // not there: nothing but this says that its pages are kept
+  own(*store_, 0, "output_0");     // exists
+  own(*store_, 1, "output_gone");  // does not exist: only this says that its pages are kept
   own(*store_, 2, "output_gone");
-  own(*store_, 2, "");  // also of a prefix
+  own(*store_, 2, "");  // a prefix owns it, too
   ASSERT_TRUE(ok(store_->commit()));
   const auto report = run(false).found();
   ASSERT_EQ(report.size(), 3u);

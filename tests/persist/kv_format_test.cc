@@ -1,4 +1,5 @@
-// Headers of KV files: what is written is read; nothing else is, whatever its checksum says.
+// Headers of KV files: what was written can be read; everything else is refused, whatever its
+// checksum says.
 #include "persist/kv_format.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ KvPageHeader make_header() {
   return header;
 }
 
-// Writes `value` at `at`, and the block's checksum anew.
+// Writes `value` at `at`, and recomputes the block's checksum.
 template <class T>
 KvBlock forge(KvBlock block, size_t at, T value) {
   std::memcpy(block.data() + at, &value, sizeof value);

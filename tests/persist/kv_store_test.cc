@@ -1,4 +1,4 @@
-// Pages on disk: what is read is what was written, or an error.
+// Pages on disk: reading gives what was written, or an error.
 #include "persist/kv_store.h"
 
 #include <gmock/gmock.h>
@@ -133,7 +133,7 @@ TEST(KvStore, a_damaged_page_is_an_error_once_and_then_not_there) {
   }
 }
 
-// Else what is left could neither be found nor be deleted with its chunk.
+// Otherwise the remaining pages could neither be found nor be deleted with their chunk.
 TEST(KvStore, no_page_makes_room_before_those_that_stand_on_it) {
   MemoryDisk disk;
   auto store = open_store(disk);
@@ -163,12 +163,12 @@ TEST(KvStore, the_budget_and_free_space_are_kept) {
   EXPECT_EQ(full.error().field, "max_disk");
   ASSERT_TRUE(ok(store->commit()));
   EXPECT_LE(store->kv().bytes_on_disk(), 100'000u);
-  // The oldest chain goes, from its end.
+  // The oldest chain is removed first, from its end.
   const auto victims = store->kv().oldest(2 * record_bytes(testing::kPageBytes), {});
   EXPECT_THAT(*victims, ::testing::ElementsAre(chains[0].keys[2], chains[0].keys[1]));
   ASSERT_TRUE(ok(store->kv().touch(chains[0].keys, 9)));
   EXPECT_THAT(*store->kv().oldest(1, {}), ::testing::ElementsAre(chains[1].keys[2]));
-  // A chain that is kept stays as far as its last page is given.
+  // A kept chain stays up to the last page that is given.
   const std::vector<Digest> kept = {chains[1].keys[1], chains[0].keys[2]};
   EXPECT_THAT(*store->kv().oldest(100'000, kept), ::testing::ElementsAre(chains[1].keys[2]));
   ASSERT_TRUE(ok(store->kv().remove(chains[1].keys)));

@@ -14,8 +14,8 @@
 
 namespace cascade::testing {
 
-// Works on a store as random(), or one operation at a time, and remembers what was acknowledged.
-// Operations may fail; what they promise when they do is what verify() checks.
+// Works on a store, with random() or one operation at a time, and remembers what was acknowledged.
+// Operations may fail; verify() checks what they promise then.
 class Ledger {
  public:
   static constexpr uint64_t kChains = 8;
@@ -69,11 +69,11 @@ class Ledger {
       in_doubt_.push_back(std::exchange(working_, acknowledged_));
     }
   }
-  // Reads everything; the bytes must be right where there are any.
+  // Reads everything. Where bytes can be read, they must be right.
   void read(Store& store) {
     for (const TestChain& chain : chains_) read_chain(store.kv(), chain);
   }
-  // One operation of any kind.
+  // Does one operation of any kind.
   void random(Store& store, Random& random) {
     const uint64_t n = random.below(kChunks);
     const uint64_t chain = random.below(kChains);
@@ -93,8 +93,8 @@ class Ledger {
     }
   }
 
-  // The store was opened again: it has what was acknowledged last, or, where a commit reported an
-  // error, all that this commit was of. Goes on from what is there.
+  // Checks a store that was opened again: it has what was acknowledged last or, where a commit
+  // reported an error, everything of this commit. Goes on from what the store has.
   ::testing::AssertionResult verify(Store& store) {
     const auto chunks = store.load();
     Findings findings;
@@ -135,8 +135,8 @@ class Ledger {
     return ::testing::AssertionSuccess();
   }
 
-  // Whether the store, which damage may have been done to, has all that was acknowledged. Whatever
-  // else it has must be as it was written once; the test fails if it is not.
+  // Whether the store, which may be damaged, has everything that was acknowledged. Whatever else it
+  // has must be as it was written once; otherwise the test fails.
   bool has_all(Store& store) const {
     const auto chunks = store.load();
     Findings ignored;
@@ -201,7 +201,7 @@ class Ledger {
   std::vector<Chunk> versions_;  // all that were ever put
   State working_;
   State acknowledged_;
-  std::vector<State> in_doubt_;  // of commits that failed, since the last that did not
+  std::vector<State> in_doubt_;  // of failed commits, since the last good one
 };
 
 }  // namespace cascade::testing

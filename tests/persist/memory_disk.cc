@@ -107,7 +107,7 @@ void MemoryDisk::cut_power(Random& random) {
   std::set<Node*> done;
   for (const auto& [path, node] : durable_names_) {
     if (!done.insert(node.get()).second) continue;
-    // Some cuts keep all, some none, the others something of each write.
+    // Some cuts keep all writes, some keep none, and the others keep something of each write.
     const uint64_t mode = random.below(4);
     for (const Change& change : node->pending) {
       if (mode == 0) break;
@@ -123,7 +123,7 @@ void MemoryDisk::cut_power() {
 }
 
 void MemoryDisk::restart() {
-  // A name whose folder is not there is not there either.
+  // A name whose folder does not exist does not exist either.
   Names reachable;
   for (const auto& [path, node] : durable_names_) {
     if (path != "/" && !reachable.contains(folder_of(path))) continue;
@@ -262,7 +262,7 @@ ssize_t MemoryDisk::write(int fd, const void* from, size_t bytes, uint64_t offse
   if (const uint64_t used = used_bytes(); used + growth > capacity_) {
     const uint64_t missing = used + growth - capacity_;
     if (missing >= bytes) return fail(ENOSPC);
-    bytes -= missing;  // as much as fits
+    bytes -= missing;  // only the part that fits
   }
   const auto* begin = static_cast<const uint8_t*>(from);
   change(*node, {Change::Kind::kWrite, offset, Bytes(begin, begin + bytes)});

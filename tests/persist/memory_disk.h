@@ -1,4 +1,4 @@
-// A file system in memory whose power can be cut: what was not synchronised may be gone then.
+// A file system in memory whose power can be cut: what was not synchronised may then be lost.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +12,25 @@
 
 namespace cascade::testing {
 
-// Files and folders, from "/" on. As POSIX and no more: fsync of a file makes its bytes durable,
-// fsync of a folder the names in it. There is no mmap. One thread.
+// Files and folders, from "/" on. It promises what POSIX promises, and no more: fsync of a file
+// makes its bytes durable, and fsync of a folder makes the names in it durable. There is no mmap.
+// One thread.
 class MemoryDisk : public FileCalls {
  public:
   MemoryDisk();
   MemoryDisk(MemoryDisk&&) = default;
   MemoryDisk& operator=(MemoryDisk&&) = default;
-  // The same files, none of them open; what the copy does is not seen here.
+  // The same files, none of them open. Changes of the copy are not seen here.
   MemoryDisk copy() const;
 
-  // The power is cut: of what was written and not synchronised a random part is there, in sectors
-  // of 512 bytes; of changes of names a random beginning. Everything is closed.
+  // Cuts the power. A random part of the writes that were not synchronised is kept, in sectors of
+  // 512 bytes, and a random beginning of the changes of names. Everything is closed.
   void cut_power(Random& random);
-  // The same, and nothing of it is there.
+  // Cuts the power, and keeps nothing that was not synchronised.
   void cut_power();
-  // The process ended: everything is closed, nothing else happens.
+  // Ends the process: everything is closed, and nothing else happens.
   void kill();
-  // What an fsync that failed does to a file of Linux: nothing that was written since the last one
+  // Does to a file what a failed fsync does on Linux: nothing that was written since the last fsync
   // will ever be on the disk, though it is read back until the power is cut.
   void lose_unsynced(int fd);
 
@@ -43,7 +44,7 @@ class MemoryDisk : public FileCalls {
   // Regular files, by path.
   std::vector<std::string> paths() const;
   bool has(const std::string& path) const { return names_.contains(path); }
-  // To look at and to damage, until the power is cut. The file must exist.
+  // The bytes of a file, to look at and to damage, until the power is cut. The file must exist.
   std::vector<uint8_t>& bytes(const std::string& path);
   // Whether some file holds `text`.
   bool contains(const std::string& text) const;
@@ -83,12 +84,12 @@ class MemoryDisk : public FileCalls {
     Bytes durable;
     std::vector<Change> pending;
     int locked_by = -1;        // flock
-    int range_locked_by = -1;  // fcntl; of any range
+    int range_locked_by = -1;  // fcntl, for any range
     uint64_t number = 0;
   };
   using NodePtr = std::shared_ptr<Node>;
   using Names = std::map<std::string, NodePtr>;
-  // Names that change together; nullptr: goes.
+  // Names that change together; nullptr: the name is removed.
   struct NameChange {
     std::string folder;
     std::vector<std::pair<std::string, NodePtr>> names;

@@ -1,5 +1,5 @@
-// Folders, links, pipes and the like in the places of files that are only a cache: nothing that is
-// asked for later fails for it, what was there is kept aside, and no link is followed.
+// Folders, links, pipes and the like in the places of files that are only a cache: they make no
+// later request fail, they are kept aside, and no link is followed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ using ::testing::UnorderedElementsAreArray;
 
 constexpr char kOutside[] = "bytes of somebody else";
 
-// What may lie in a file's place.
+// Something that may lie in a file's place.
 struct Obstacle {
   std::string name;
   std::function<void(const fs::path& path, const fs::path& outside)> make;
@@ -84,7 +84,7 @@ class ObstacleTest : public ::testing::Test {
     options_.kv.free_bytes_min = 0;
     options_.kv.file_bytes_max = 1;
   }
-  // A fresh one, with a KV file that `obstacle` replaced.
+  // Makes a fresh state directory, in which `obstacle` has replaced a KV file.
   void set_up(const Obstacle& obstacle) {
     state_ = folder_.path() / ("state" + std::to_string(++count_));
     {
@@ -110,7 +110,7 @@ class ObstacleTest : public ::testing::Test {
   static bool is_there(const fs::path& path) {
     return fs::symlink_status(path).type() != fs::file_type::not_found;
   }
-  // Texts are there, the other chain is, and this one can be written again.
+  // The texts and the other chain are there, and this chain can be written again.
   void expect_whole(Store& store) {
     EXPECT_EQ(store.load()->size(), 1u);
     EXPECT_EQ(count_pages(store.kv(), chains_[1]), 3u);
@@ -162,7 +162,7 @@ TEST_F(ObstacleTest, that_is_a_device_stops_no_start) {
   expect_whole(**store);
 }
 
-// As a user for whom the mode of a file counts.
+// Forbids opening one file, as its mode does for a user to whom modes apply.
 class Forbidding : public FileCalls {
  public:
   explicit Forbidding(std::string path) : path_(std::move(path)) {}
@@ -190,7 +190,7 @@ TEST_F(ObstacleTest, that_cannot_be_moved_stays_and_is_not_used) {
   class Fixed : public FileCalls {
    public:
     int rename(const std::string&, const std::string&) override {
-      errno = EBUSY;  // of a mount point
+      errno = EBUSY;  // as for a mount point
       return -1;
     }
   } calls;
@@ -256,7 +256,7 @@ TEST_F(ObstacleTest, that_comes_while_the_store_is_open_costs_its_pages_only) {
     set_up(obstacles().front());
     auto store = open();
     ASSERT_TRUE(ok(store));
-    // The second file is the newest: what is appended next would go there.
+    // The second file is the newest, so the next pages would be appended to it.
     const fs::path second = state_ / "kv" / "00000002.kv";
     ASSERT_TRUE(fs::remove(second));
     obstacle.make(second, outside_);
@@ -278,7 +278,7 @@ TEST_F(ObstacleTest, in_the_place_of_the_kv_folder_stops_no_start) {
     fs::remove_all(kv);
     obstacle.make(kv, outside_);
     std::error_code none;
-    if (fs::is_directory(kv, none)) continue;  // that is one, or an owner's link to one
+    if (fs::is_directory(kv, none)) continue;  // a folder, or the owner's link to one
     auto store = open();
     ASSERT_TRUE(ok(store)) << obstacle.name;
     EXPECT_THAT(text_of((*store)->findings()), HasSubstr("it is kv.aside now"));

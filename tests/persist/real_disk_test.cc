@@ -68,7 +68,7 @@ TEST(RealDisk, keeps_chunks_and_pages_and_makes_private_files) {
   }
   struct stat info = {};
   ASSERT_EQ(::stat((path + "/kv/00000001.kv").c_str(), &info), 0);
-  EXPECT_LE(info.st_blocks * 512, info.st_size - 5 * 8192);  // holes, where pages were removed
+  EXPECT_LE(info.st_blocks * 512, info.st_size - 5 * 8192);  // holes in the place of removed pages
   auto store = Store::open(calls, path);
   ASSERT_TRUE(ok(store));
   EXPECT_TRUE((*store)->findings().empty());
@@ -107,7 +107,7 @@ TEST(RealDisk, a_backup_is_read_by_other_programs_that_use_sqlite) {
   sqlite3_close(other);
 }
 
-// Chunks as a service has them: CASCADE_TEST_CHUNKS sets how many.
+// Chunks like those of a service. CASCADE_TEST_CHUNKS sets how many.
 TEST(RealDisk, many_chunks_are_opened_loaded_and_searched) {
   const uint64_t chunks = number_from("CASCADE_TEST_CHUNKS", testing::long_or(3000, 1000));
   const TemporaryFolder folder;
@@ -122,7 +122,7 @@ TEST(RealDisk, many_chunks_are_opened_loaded_and_searched) {
       chunk.published = false;
       Random random(n);
       for (int word = 0; word < 60; ++word) {
-        // A few words are in most texts, most in few.
+        // A few words are in most texts; most words are in few.
         const double share = random.unit();
         chunk.text += " w" + std::to_string(static_cast<int>(20'000 * share * share * share));
       }
@@ -159,11 +159,11 @@ TEST(RealDisk, many_chunks_are_opened_loaded_and_searched) {
               << " ms\n";
   }
   const Watch foreign;
-  EXPECT_TRUE((*store)->chunks().search("b", "text", 50)->empty());  // looks at all of them
+  EXPECT_TRUE((*store)->chunks().search("b", "text", 50)->empty());  // looks at all chunks
   std::cout << "search by another tenant: " << foreign.seconds() * 1e3 << " ms\n";
 }
 
-// CASCADE_TEST_PAGES pages of CASCADE_TEST_PAGE_BYTES.
+// Writes CASCADE_TEST_PAGES pages of CASCADE_TEST_PAGE_BYTES each.
 TEST(RealDisk, many_pages_are_written_and_read) {
   const uint64_t pages = number_from("CASCADE_TEST_PAGES", 64);
   const uint64_t page_bytes = number_from("CASCADE_TEST_PAGE_BYTES", 135'168);

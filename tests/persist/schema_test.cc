@@ -26,8 +26,8 @@ using testing::open_store;
 
 const std::string kFixtures = (testing::source_dir() / "tests/persist/data/").string();
 
-// What a fixture holds, whatever the version that wrote it: chunks 0 to 4, sessions 2 and 3, a
-// policy, and chain 0 in a KV file.
+// The contents of a fixture, whatever version wrote it: chunks 0 to 4, sessions 2 and 3, a policy,
+// and chain 0 in a KV file.
 void fill_fixture(Store& store) {
   for (uint64_t n = 0; n < 5; ++n) ASSERT_TRUE(ok(store.put(make_chunk(n))));
   for (const uint64_t n : {2, 3}) {
@@ -62,7 +62,7 @@ void put_file(MemoryDisk& disk, const std::string& path, const std::string& cont
   disk.close(fd);
 }
 
-// With CASCADE_WRITE_FIXTURES set to a version that is to be released, writes its fixture.
+// If CASCADE_WRITE_FIXTURES is set to a version that is to be released, writes its fixture.
 TEST(Schema, databases_of_every_released_version_are_opened) {
   if (const char* version = std::getenv("CASCADE_WRITE_FIXTURES"); version != nullptr) {
     MemoryDisk disk;

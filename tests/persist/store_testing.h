@@ -1,5 +1,5 @@
-// Chunks, sessions and pages whose content follows from a number, so that a test can tell what must
-// be read back.
+// Chunks, sessions and pages whose content is computed from a number, so that a test knows what
+// must be read back.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,10 +18,10 @@ namespace cascade::testing {
 
 inline constexpr char kStateDir[] = "/state";
 inline const std::string kDatabase = "/state/metadata.db";
-// No multiple of a block, so that there is padding.
+// Not a multiple of a block, so that there is padding.
 inline constexpr uint64_t kPageBytes = 5000;
 
-// For EXPECT_TRUE: says the error.
+// For EXPECT_TRUE: a failure tells the error.
 template <class T>
 ::testing::AssertionResult ok(const Result<T>& result) {
   if (result.ok()) return ::testing::AssertionSuccess();
@@ -92,7 +92,7 @@ inline Digest model_digest() {
   return Hasher().field("model", "test").finish();
 }
 
-// A chain of pages that is named by a number: the last page has 17 tokens.
+// A chain of pages that a number names. The last page has 17 tokens.
 struct TestChain {
   explicit TestChain(uint64_t n, size_t page_count = 3, uint64_t bytes = kPageBytes)
       : page_bytes(bytes) {
@@ -136,7 +136,8 @@ struct TestChain {
   std::vector<RunPage> run_pages;
 };
 
-// Reads the chain: how many pages are there. Fails the test if one of them has wrong bytes.
+// Reads the chain, and tells how many pages are there. Fails the test if one of them has wrong
+// bytes.
 inline PagesRead read_chain(KvStore& kv, const TestChain& chain) {
   std::vector<std::vector<uint8_t>> to(chain.keys.size(), std::vector<uint8_t>(chain.page_bytes));
   std::vector<PageRead> reads;
@@ -152,7 +153,7 @@ inline PagesRead read_chain(KvStore& kv, const TestChain& chain) {
   return read;
 }
 
-// How many pages of the chain can be read one by one; bytes are compared as above.
+// The number of pages of the chain that can be read one by one; bytes are compared as above.
 inline size_t count_pages(KvStore& kv, const TestChain& chain) {
   size_t good = 0;
   for (size_t i = 0; i < chain.keys.size(); ++i) {

@@ -1,5 +1,5 @@
-// Pages in files that no row names: those of a commit that did not come are gone at the next start,
-// those whose rows were lost are found again, until something is deleted.
+// Pages in files that no row names. Pages of a commit that did not come are removed at the next
+// start. Pages whose rows were lost are found again, until something is deleted.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace cascade::testing {
 namespace {
 
-// How the ids of the chain's page stand in a file.
+// The ids of the chain's page as they are in a file.
 std::string ids_of(const TestChain& chain, size_t page) {
   const std::vector<int32_t>& ids = chain.token_ids[page];
   return {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int32_t)};
@@ -50,7 +50,7 @@ TEST(UnnamedPages, of_a_commit_that_did_not_come_are_gone_at_the_next_start) {
     EXPECT_EQ(count_pages(store->kv(), lost), 0u);
     expect_nowhere(disk, lost);
     EXPECT_EQ(count_pages(store->kv(), before), has_file ? 3u : 0u);
-    // What is written next is not taken for it.
+    // Pages that are written next are not taken for the lost ones.
     ASSERT_TRUE(ok(store->kv().append(lost.run(), 1)));
     ASSERT_TRUE(ok(store->commit()));
     store.reset();
@@ -73,7 +73,7 @@ TEST(UnnamedPages, that_cannot_be_cut_off_are_overwritten) {
     FailingFileCalls calls(n, false, EIO, disk, Fault::kTruncate);
     auto started = Store::open(calls, kStateDir, test_options());
     const bool failed = calls.failed(), is_open = started.ok();
-    if (is_open) {  // else it was the log of the database
+    if (is_open) {  // otherwise the call was for the database's log
       ++opened;
       store = *std::move(started);
       EXPECT_EQ(count_pages(store->kv(), lost), 0u);
@@ -123,7 +123,7 @@ class FoundPages : public ::testing::Test {
     ASSERT_TRUE(ok(store->kv().put_use(use_)));
     ASSERT_TRUE(ok(store->commit()));
   }
-  // Its database is made anew. With `damaged` a page of the old one lacks its checksum.
+  // Makes the database anew. With `damaged`, a page of the old one does not match its checksum.
   void make_anew(bool damaged) {
     if (damaged) disk_.bytes("/state/metadata.db").back() ^= 1;
     StoreOptions options = test_options();
@@ -159,7 +159,7 @@ TEST_F(FoundPages, are_there_when_the_database_is_made_anew) {
   EXPECT_EQ(**chain, chain_);
 }
 
-// Nobody knows whose text they have: it may be of what is deleted.
+// Nobody knows whose text the found pages have: it may be text of the deleted chunk.
 TEST_F(FoundPages, end_with_the_first_chunk_that_is_removed) {
   make_anew(/*damaged=*/true);
   ASSERT_TRUE(ok(store_->remove("a", make_chunk(3).id)));
