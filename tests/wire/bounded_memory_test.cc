@@ -1,4 +1,5 @@
-// Decoding takes memory in proportion to the bytes that came, not to the sizes that they claim.
+// Decoding takes memory in proportion to the bytes that came, not to the sizes that these bytes
+// claim.
 #include <gtest/gtest.h>
 
 #include <atomic>

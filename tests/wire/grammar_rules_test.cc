@@ -1,4 +1,4 @@
-// What a request may say of the form of its answer.
+// What a request may say about the form of its answer.
 #include <gtest/gtest.h>
 
 #include "wire/request_rules.h"

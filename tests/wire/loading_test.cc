@@ -1,4 +1,4 @@
-// What a daemon that loads its model says of it.
+// What a daemon that loads its model says about it.
 #include "wire/loading.h"
 
 #include <gtest/gtest.h>

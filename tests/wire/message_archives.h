@@ -42,7 +42,7 @@ E random_enum(Random& random) {
   return static_cast<E>(random.below(count));
 }
 
-// Numbers of every magnitude, with the ends of the range.
+// Numbers of every magnitude, including both ends of the range.
 template <class T>
 T random_integer(Random& random) {
   using Limits = std::numeric_limits<T>;
@@ -132,10 +132,10 @@ class RandomFill {
 
   Random& random_;
   std::set<const void*> visited_;
-  std::optional<size_t> listed_tokens_;  // behind a chunk list: ids of all its chunks
+  std::optional<size_t> listed_tokens_;  // after a chunk list: the ids of all its chunks
 };
 
-// Prints every field, exactly (numbers by their bits), one a line.
+// Prints every field exactly (numbers by their bits), one per line.
 class Dump {
  public:
   static constexpr bool kReads = false;

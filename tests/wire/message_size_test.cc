@@ -1,4 +1,4 @@
-// The size that is counted is the size that is written. What can be sent can be received.
+// The counted size is the written size. What can be sent can be received.
 #include "wire/message_size.h"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 namespace cascade::wire {
 namespace {
 
-// $CASCADE_TEST_MUTATIONS: how many, for long runs by hand.
+// The number of mutations; $CASCADE_TEST_MUTATIONS sets it for long runs by hand.
 int mutation_count() {
   const char* given = std::getenv("CASCADE_TEST_MUTATIONS");
   return given != nullptr ? std::atoi(given) : cascade::testing::long_or(60'000, 12'000);

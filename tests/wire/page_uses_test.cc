@@ -28,7 +28,7 @@ TEST(PageUses, end_with_the_shortest_field) {
   EXPECT_EQ(uses.size(), 2u);
 }
 
-// As many as a scheduler notes at most.
+// The largest number of uses that a scheduler notes.
 TEST(PageUses, of_all_that_is_noted_fit_one_message) {
   StorePages message;
   for (int i = 0; i < 262'144; ++i) message.uses.add(use_of(i));

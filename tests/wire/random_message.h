@@ -19,7 +19,7 @@ inline std::string random_id_text(Random& random) {
   return id.empty() ? "chunk_0" : id;
 }
 
-// Random content obeys the rules of requests after these.
+// These functions make random content obey the rules of requests.
 inline void make_valid(Random& random, std::optional<std::string>& name,
                        std::optional<int64_t>& ttl_ms, std::optional<int32_t>& priority,
                        std::optional<int64_t>& priority_ms) {
@@ -30,7 +30,7 @@ inline void make_valid(Random& random, std::optional<std::string>& name,
   if (priority_ms) priority_ms = 1 + static_cast<int64_t>(random.below(kDurationMsMax));
 }
 
-// One of the three ways to name a prompt; `last`: what its chunks end with.
+// Chooses one of the three ways to name a prompt. `last`: the type of the last chunk.
 template <class R>
 void make_valid_prompt(Random& random, R& request, ChunkType last) {
   const uint64_t kind = random.below(3);
@@ -53,7 +53,7 @@ void make_valid_prompt(Random& random, R& request, ChunkType last) {
   request.timeout_ms &= INT64_MAX;
 }
 
-// A name is of one line; random texts are not.
+// A name has a single line, which random texts do not.
 inline std::string random_name(Random& random) {
   return "name " + std::to_string(random.below(1000));
 }
@@ -65,7 +65,7 @@ inline void make_valid_calls(Random& random, std::vector<ChatMessage>& messages)
   }
 }
 
-// The last message goes on, or does not.
+// Lets the answer continue the last message, or not.
 template <class R>
 void make_valid_end(Random& random, R& request) {
   const bool goes_on = !request.messages.empty() && random.below(3) == 0;
@@ -266,7 +266,7 @@ inline Frame random_bytes(Random& random, size_t bytes_max) {
   return frame;
 }
 
-// One change to one frame, mostly the body.
+// Makes one change to one frame, mostly the body.
 inline void damage(Random& random, Frames& frames) {
   const size_t chosen = random.below(4) != 0 && frames.size() > 2 ? 2 : random.below(frames.size());
   Frame& frame = frames[chosen];

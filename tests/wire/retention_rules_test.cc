@@ -1,4 +1,4 @@
-// Rules of what is said of a retained output and of a prompt's pages.
+// Rules for what a request says about a retained output and about a prompt's pages.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -209,7 +209,7 @@ TEST(Frames, numbers_keep_their_exact_value) {
   EXPECT_EQ(dump(second->message), dump(final));
 }
 
-// Fields that came later than version 1 are absent in what older clients and stores have written.
+// Fields that were added after version 1 are absent in what older clients and stores have written.
 TEST(Frames, newer_fields_may_be_absent) {
   const auto without = [](Message message, std::initializer_list<std::string_view> keys) {
     Frames frames = *encode({{}, std::move(message)});

@@ -1,4 +1,4 @@
-// What names a session, and what a policy may say.
+// How a session is named, and what a policy may say.
 #include <gtest/gtest.h>
 
 #include "wire/request_rules.h"

@@ -334,7 +334,7 @@ TEST(Vectors, tell_which_messages_clients_send) {
   EXPECT_FALSE(is_from_client(kTypeOf<Stop>));
 }
 
-// Written by hand from the specifications of MessagePack and of our frames.
+// These bytes were written by hand from the specifications of MessagePack and of our frames.
 TEST(Vectors, of_small_messages_are_as_the_specification_says) {
   const Frame id = bytes({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
   EXPECT_EQ(*encode({counting_id(), Ping{}}),

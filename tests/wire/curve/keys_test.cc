@@ -8,7 +8,7 @@ namespace cascade::curve {
 namespace {
 
 TEST(CurveKeys, are_forty_characters_of_z85) {
-  EXPECT_TRUE(is_key("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));  // of ZeroMQ's manual
+  EXPECT_TRUE(is_key("rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"));  // from ZeroMQ's manual
   EXPECT_TRUE(is_key(std::string(40, '0')));
   for (const std::string& text :
        {std::string(), std::string(39, '0'), std::string(41, '0'), std::string(40, '~'),
@@ -28,7 +28,7 @@ TEST(CurveKeys, that_are_new_differ_and_come_back_from_their_file) {
   EXPECT_EQ(read->secret_key, first->secret_key);
 }
 
-// One key in 85 would.
+// One random key in 85 would begin like an option.
 TEST(CurveKeys, that_are_new_look_like_no_option) {
   for (int i = 0; i < 1000; ++i) {
     const auto keys = new_key_pair();

@@ -39,7 +39,7 @@ TEST(HostRules, origins_of_other_sites_are_refused) {
     EXPECT_FALSE(origin_allowed(rules, origin, "localhost:8178")) << origin;
   }
   EXPECT_FALSE(origin_allowed(rules, "http://evil", "evil"));
-  // A proxy passes on what browsers said of it.
+  // A proxy passes on the origin that browsers send, which names the proxy.
   EXPECT_TRUE(origin_allowed(rules, "https://Chat.Example", "127.0.0.1:8178"));
   EXPECT_TRUE(origin_allowed(rules, "https://chat.example:444", "chat.example"));
 }

@@ -1,4 +1,4 @@
-// What requests call the form of an answer, at this server and at others.
+// The names that requests use for the form of an answer, at this server and at others.
 #include "wire/openai/answer_format.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using wire::Grammar;
 
-// The request of each face with `more`: its grammar, and where that comes from.
+// The grammar of a request, and the field that it comes from.
 struct Held {
   std::optional<Grammar> grammar;
   std::string param;

@@ -39,7 +39,7 @@ TEST(OpenAiError, of_a_prompt_without_room_has_the_code_that_clients_know) {
   EXPECT_EQ(error.code, "context_length_exceeded");
   EXPECT_EQ(error.param, "messages");
   EXPECT_EQ(error.message, "This model's maximum context length is 9");
-  // Whatever the daemon ran out of.
+  // The code is the same, whatever the daemon ran out of.
   reply.error.code = ErrorCode::kResourceExhausted;
   EXPECT_EQ(api_error_of(reply).code, "context_length_exceeded");
   reply.context_tokens_max.reset();

@@ -1,4 +1,4 @@
-// What only people read is left out of schemas, and nothing else.
+// The parts of schemas that only people read are left out, and nothing else.
 #include "wire/openai/bare_schema.h"
 
 #include <gtest/gtest.h>

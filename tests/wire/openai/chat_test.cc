@@ -144,7 +144,7 @@ TEST(OpenAiChat, tools_go_to_the_template_and_choices_decide) {
   EXPECT_EQ(error_of(decode_with(tools + R"(,"tool_choice":"sometimes")")), "tool_choice");
 }
 
-// What Codex sends, and what providers run themselves.
+// Tools that Codex sends, and tools that providers run themselves.
 TEST(OpenAiChat, tools_that_are_no_functions_are_left_out_and_named) {
   const std::string function = R"({"type":"function","function":{"name":"f"}})";
   const std::string others =
@@ -167,7 +167,7 @@ TEST(OpenAiChat, tools_that_are_no_functions_are_left_out_and_named) {
   EXPECT_FALSE(none_left->tools);
   EXPECT_EQ(none_left->request.tools, "");
   EXPECT_EQ(none_left->ignored_tools.size(), 3u);
-  // Without such tools nothing is said.
+  // Without such tools, the reply does not mention any.
   const auto plain = decode_with(R"(,"tools":[)" + function + "]");
   ASSERT_TRUE(plain.ok());
   EXPECT_FALSE(parsed(reply_of(*plain, {answer_of("Hi")})).contains("ignored_tools"));
@@ -219,7 +219,7 @@ TEST(OpenAiChat, an_answer_goes_on_with_a_last_message_of_the_assistants) {
   ASSERT_TRUE(echoed.ok());
   EXPECT_EQ(parsed(reply_of(*echoed, {answer_of(" 4.")}))["choices"][0]["message"]["content"],
             "The answer is 4.");
-  // One that says nothing is none.
+  // A last message that says nothing is left out.
   const auto empty = with(R"({"role":"assistant","content":""})");
   ASSERT_TRUE(empty.ok()) << empty.error().to_string();
   EXPECT_EQ(empty->request.messages.size(), 1u);
@@ -339,7 +339,7 @@ TEST(OpenAiChat, calls_are_streamed_with_index_id_and_name_first) {
   EXPECT_EQ(calls[3]["function"]["arguments"], "{}");
 }
 
-// What the parts of an answer say that has no calls.
+// The text of the parts of an answer, which must have no calls.
 std::string text_of(const std::vector<AnswerPart>& parts) {
   std::string text;
   for (const AnswerPart& part : parts) {
@@ -401,8 +401,8 @@ TEST(OpenAiChat, marks_within_strings_of_a_call_are_its_text) {
   }
 }
 
-// Each string is open to the end, from wherever one reads: then every mark counts. Reading on to
-// the end for each of them would take minutes.
+// Wherever one begins to read, the string is open to the end; then every mark counts. Reading to
+// the end for each mark would take minutes.
 TEST(OpenAiChat, many_calls_whose_strings_never_end_are_text) {
   std::string text;
   for (int i = 0; i < 40'000; ++i) text += R"(<tool_call>\"</tool_call>)";

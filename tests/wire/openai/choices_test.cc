@@ -1,4 +1,4 @@
-// Several answers to one call: how they are asked for, and how they go out.
+// Several answers to one call: how they are requested, and how they are sent.
 #include "wire/openai/choices.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using testing::parsed;
 
 const ReplyContext kReplyContext = {"id", "demo", "fp", 7};
 
-// The data of each event but the last, which is [DONE].
+// The data of each event before the last one, which is [DONE].
 std::vector<OrderedJson> events_before_done(const std::string& text) {
   std::vector<OrderedJson> events;
   size_t begin = 0;

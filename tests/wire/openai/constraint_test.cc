@@ -128,7 +128,7 @@ TEST(OpenAiConstraint, errors_name_the_field_that_asked) {
   }
 }
 
-// What an error of the daemon becomes whose field is grammar.schema.
+// The API's error for an error of the daemon whose field is grammar.schema.
 ApiError schema_error(const std::string& message, const std::string& grammar_param) {
   return grammar_error(api_error(invalid_argument("grammar.schema", message)), grammar_param);
 }

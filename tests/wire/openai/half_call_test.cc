@@ -1,4 +1,4 @@
-// Calls that were cut in the middle, and calls that are damaged.
+// Calls that were cut in the middle, and damaged calls.
 #include <gtest/gtest.h>
 
 #include "base/random.h"
@@ -30,7 +30,7 @@ void add(const std::vector<AnswerPart>& parts, Parsed& parsed) {
   }
 }
 
-// In pieces, as they come.
+// Parses the answer as a whole, or in random pieces if `random` is given.
 Parsed parse(const std::string& answer, bool cut, Random* random = nullptr) {
   ToolCallParser parser(/*parallel=*/true);
   Parsed parsed;
@@ -45,12 +45,12 @@ Parsed parse(const std::string& answer, bool cut, Random* random = nullptr) {
   return parsed;
 }
 
-// Wherever an answer is cut: what was complete is there, and nothing of a call is text.
+// Wherever an answer is cut, its complete parts are there, and no part of a call is text.
 TEST(OpenAiHalfCall, an_answer_that_is_cut_anywhere_has_whole_calls_and_text_alone) {
   Random random(testing::test_seed());
   const std::string before = "I look.\n\n", answer = before + kFirst + "\n" + kSecond;
   const size_t first_end = before.size() + kFirst.size();
-  // With the last brace a call is whole, also without the mark that closes it.
+  // With the last brace a call is complete, even without the mark that closes it.
   const size_t first_whole = before.size() + kFirst.find("}}") + 2;
   const size_t second_whole = first_end + 1 + kSecond.rfind("}}") + 2;
   for (size_t size = 0; size <= answer.size(); ++size) {
@@ -81,7 +81,7 @@ TEST(OpenAiHalfCall, an_answer_of_nothing_but_a_call_is_empty_however_early_it_i
   }
 }
 
-// By a string that the client named, or by the model.
+// The call was ended by a string that the client named, or by the model.
 TEST(OpenAiHalfCall, a_call_that_something_else_ended_is_no_text_either) {
   const Parsed parsed = parse("Well.\n<tool_call>\n{\"name\": \"f\", \"argu", /*cut=*/false);
   EXPECT_EQ(parsed.text, "Well.");
@@ -116,10 +116,10 @@ TEST(OpenAiHalfCall, of_a_damaged_call_the_arguments_are_what_the_model_wrote) {
   EXPECT_EQ(arguments_of(R"({"name": "f", "arguments": {"x": 1,}})"), R"(f: {"x": 1,})");
   EXPECT_EQ(arguments_of(R"({"name": "f\"", "arguments": {"x": "a)"), R"(f": {"x": "a)");
   EXPECT_EQ(arguments_of("\n{\"name\" : \"f\" , \"arguments\" : {x: 1}}\n"), "f: {x: 1}");
-  // Begun anew.
+  // The call was begun anew.
   EXPECT_EQ(arguments_of(R"({"name": "f", "arg<tool_call>{"name": "g", "arguments": {"y":2}})"),
             R"(g: {"y":2})");
-  // Nothing that could be called.
+  // These bodies name nothing that could be called.
   for (const std::string body :
        {"{}", R"({"name": 3})", R"({"name": "f)", R"(5" wide)", R"({"n": "f"})"}) {
     const std::string answer = "<tool_call>" + body + "</tool_call>";

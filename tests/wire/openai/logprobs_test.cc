@@ -42,7 +42,7 @@ TEST(OpenAiLogprobs, ask_for_the_answer_and_for_the_likely_tokens_at_each_place)
   }
   asked = token_text_requests(final, /*goes_on=*/true);
   for (const auto& request : asked) EXPECT_EQ(request.text_start, TextStart::kNone);
-  // An answer after thoughts begins a text, whatever the thoughts went on with.
+  // An answer after thoughts begins a text, whatever the thoughts continued.
   final.think_spans = {{0, 2, true}};
   asked = token_text_requests(final, /*goes_on=*/true);
   ASSERT_EQ(asked.size(), 2u);
@@ -108,7 +108,7 @@ TEST(OpenAiLogprobs, special_tokens_add_nothing_and_are_spelled_where_they_are_l
                        {"<end>", "<end>"}, {"<end>", "<end>"}};
   const auto final = sampled({1, 2, 3}, {1, 3, 3});
   const OrderedJson content = encode_logprobs(final, texts)["content"];
-  ASSERT_EQ(content.size(), 2u);  // the end is none of the answer
+  ASSERT_EQ(content.size(), 2u);  // the end is not part of the answer
   EXPECT_EQ(content[0]["token"], "");
   EXPECT_TRUE(content[0]["bytes"].is_null());
   EXPECT_EQ(content[0]["top_logprobs"][0]["token"], "");  // the sampled one
@@ -127,7 +127,7 @@ TEST(OpenAiLogprobs, of_texts_list_tokens_and_their_places) {
 }
 
 TEST(OpenAiLogprobs, offsets_count_characters) {
-  // “é” and a wave of a hand, in parts; the last byte begins no character.
+  // “é” and a wave of a hand, in parts. The last byte does not begin a character.
   const Texts texts = {{"“", "“"},
                        {"\uFFFD", "\xC3"},
                        {"\uFFFD", "\xA9"},
@@ -146,7 +146,7 @@ TEST(OpenAiLogprobs, likely_tokens_with_one_text_are_all_there) {
   const Texts texts = {{"a", "a"}, {"a", "a"}, {"a", "a"}, {"\uFFFD", "\xC3"}, {"\uFFFD", "\xC4"}};
   const OrderedJson likely =
       encode_text_logprobs(sampled({7}, {9, 7, 5, 6}), texts)["top_logprobs"][0];
-  // The sampled one has the name; a likelier one with the same text is told by its id.
+  // The sampled token has the name. A likelier one with the same text is named by its id.
   EXPECT_EQ(likely, parsed(R"({"token_id:9":-0.5,"a":-1.0,"bytes:\\xc3":-1.5,)"
                            R"("bytes:\\xc4":-2.0})"));
 }

@@ -1,4 +1,4 @@
-// Responses: items in, items and events out, and what is kept between.
+// Responses: items in, items and events out, and what is kept in between.
 #include "wire/openai/responses.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(OpenAiResponses, any_output_is_a_response_to_its_question) {
   }
 }
 
-// That many were parsed and written anew for each of them, which took minutes.
+// All calls used to be parsed and written anew for each of them, which took minutes.
 TEST(OpenAiResponses, a_turn_may_have_many_calls) {
   constexpr size_t kCalls = 20'000;
   OrderedJson items = OrderedJson::array();
@@ -149,7 +149,7 @@ TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_e
   EXPECT_EQ(whole["output"][2]["name"], "f");
 }
 
-// As Codex has them.
+// Tools as Codex sends them.
 TEST(OpenAiResponses, tools_that_are_no_functions_are_left_out_and_named) {
   ResponseCall call = call_of(R"({"input":"x","store":true,"tool_choice":"auto","tools":[
       {"type":"namespace","name":"mcp__files","description":"d","tools":[
@@ -173,7 +173,7 @@ TEST(OpenAiResponses, tools_that_are_no_functions_are_left_out_and_named) {
   EXPECT_EQ(call.request.client_data.find("mcp__files"), std::string::npos);
 }
 
-// What Codex, the AI SDK, LangChain and others send by default.
+// Fields that Codex, the AI SDK, LangChain and others send by default.
 TEST(OpenAiResponses, fields_without_a_meaning_here_are_taken) {
   const auto call = decode_response(R"({"model":"m","instructions":"i","input":[
       {"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],
