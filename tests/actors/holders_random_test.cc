@@ -64,8 +64,7 @@ struct Output {
     }
     return nullptr;
   }
-  // A holder that exists already is moved behind the others: of two that end at the same time, the
-  // first is unpinned.
+  // A holder that exists moves to the end: of two with the same end, the first is unpinned.
   void add(OneHolder holder) {
     OneHolder* present =
         holder.kind == HolderKind::kRetention ? nullptr : labelled(holder.kind, holder.label);
@@ -118,8 +117,7 @@ class HolderModel : public ::testing::Test {
   }
   int64_t now() const { return world_->clock.wall_us(); }
 
-  // Removes the holders that have ended by the daemon's clock. The holders of a pinned output do
-  // not end.
+  // Removes the holders that have ended by the daemon's clock, except those of pinned outputs.
   void pass_time() {
     for (auto& [id, output] : outputs_) {
       if (output.pinned()) continue;
@@ -180,8 +178,7 @@ class HolderModel : public ::testing::Test {
     if (!outputs_.contains(chunk.id)) return;  // compare() says so
     ASSERT_EQ(described(chunk.holders), holders_of(chunk.id)) << chunk.id;
   }
-  // Compares the reply to a change that gave no holder other terms, except that one may have lost
-  // its pin.
+  // Compares the reply to a change that gave no holder other terms, but may have ended its pin.
   void compare_reply(const wire::ChunkReply& reply, const Described& before) {
     const std::string& id = reply.chunk.id;
     const Described after = holders_of(id);

@@ -62,7 +62,7 @@ class PinnedContexts : public testing::DiskBudgetWorld {
       world_->one<wire::Final>(world_->send(request));
     }
   }
-  // Waits until the next tick that tries failed work again.
+  // Lets enough time pass for a tick to try again.
   void wait() { tick(3'000'000); }
 
   int others_ = 0;
