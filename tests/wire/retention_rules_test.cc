@@ -36,8 +36,7 @@ TEST(RetentionRules, settings_want_what_they_belong_to) {
   request.output_pinned.reset();
   request.output_priority.reset();
   EXPECT_EQ(rule_of(request),
-            "invalid_argument: client_data: is only allowed together with retain_output, which "
-            "is not set");
+            "invalid_argument: client_data: is only allowed together with retain_output");
   request.client_data.clear();
   request.retain_output = true;
   request.prompt_priority = 5;
