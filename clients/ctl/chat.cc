@@ -163,7 +163,7 @@ void ChatSession::finish_turn(const client::Generation& generation) {
                               .reasoning = keep ? generation.reasoning : ""});
 }
 
-// The outputs of the conversation; those of a session are asked from the daemon.
+// The outputs of the conversation; those of a session are fetched from the daemon.
 Result<std::vector<std::string>> ChatSession::conversation_outputs() {
   std::vector<std::string> ids;
   if (!conversation_.session().empty()) {

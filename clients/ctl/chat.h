@@ -28,7 +28,7 @@ struct ChatSettings {
 };
 
 // Holds one conversation after another. Errors are printed and do not end the chat; only its
-// commands do. The session keeps the text of its turns: if the daemon has lost their chunks, one
+// commands do. This object keeps the text of the turns: if the daemon has lost their chunks, one
 // line on Screen::err says so, and the turns are sent as text.
 class ChatSession {
  public:

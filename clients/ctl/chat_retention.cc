@@ -10,8 +10,8 @@
 namespace cascade::ctl {
 namespace {
 
-// The time to live of outputs that nobody has decided about: longer than a conversation pauses, and
-// not longer than that needs.
+// The time to live of outputs that nobody has decided about: enough for a pause in a conversation,
+// and no more than that.
 constexpr int64_t kUndecidedMs = 24 * 3'600'000;
 
 std::string outputs(size_t count) {

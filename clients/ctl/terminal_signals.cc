@@ -70,7 +70,7 @@ void on_give_back(int signal) {
   (void)raise(signal);  // ends the program, or stops it here until it is continued
   (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   (void)sigaction(signal, &ours, nullptr);
-  on_continue(SIGCONT);  // the kernel does not stop it if nobody could continue it
+  on_continue(SIGCONT);  // the kernel does not stop a program that nobody could continue
   errno = error;
 }
 
