@@ -191,7 +191,7 @@ class Client {
   Result<std::vector<ChunkInfo>> get_retained_sequences();
   // Gives up one retention of an output chunk. The chunk is deleted if nobody else holds it.
   Status release_retained_sequence(const std::string& id);
-  // The memory that chunks and pages take, and what the cache did.
+  // The space that chunks and pages take in memory and on disk, and what the cache did.
   Result<wire::StatsReply> get_chunk_stats();
 
   // The daemon's models. All models but the default one are in its models directory. A request that
