@@ -55,8 +55,8 @@ struct NllOptions {
   int window = 2048;
   int windows_max = 24;  // 0: all
 };
-// Splits a text into windows -> one object. The text's documents are separated by a line with a NUL
-// byte, and each ends with the model's end-of-text token.
+// The perplexity of a text, computed in windows -> one object. The text's documents are separated
+// by a line with a NUL byte, and each ends with the model's end-of-text token.
 Status nll(const NllOptions& options);
 
 struct QualityOptions {

@@ -235,7 +235,7 @@ int run(int argc, char** argv) {
 }  // namespace cascade::eval
 
 int main(int argc, char** argv) {
-  // Then writing beyond a limit of file sizes is an error like any other.
+  // Ignores the signal, so that writing beyond a limit of file sizes is an error like any other.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     return cascade::eval::run(argc, argv);

@@ -1,4 +1,4 @@
-// Numbers keep four digits, which is more than the agreement of repeated runs.
+// Numbers keep four digits: repeated runs agree in fewer.
 #include "bench/speed/report.h"
 
 #include <algorithm>
