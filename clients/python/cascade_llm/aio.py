@@ -214,7 +214,7 @@ class AsyncClient(DaemonCalls):
         priority: int | None = None,
         priority_ms: int | None = None,
     ) -> Chunk:
-        """Registers a text, or the text of token ids. The same text again gives the same chunk."""
+        """Registers a text, or that of token ids. The same type and text give the same chunk."""
         put = ChunkPut(
             type, text, list(token_ids), name, pinned, ttl_ms, priority, priority_ms
         )
@@ -282,7 +282,7 @@ class AsyncClient(DaemonCalls):
         return await self.update_chunk(id, pinned=True)
 
     async def unpin_chunk(self, id: str) -> ChangedChunk:
-        """With the last pin end the holders whose time is over; the chunk may then be `gone`."""
+        """Undoing the last pin also ends holders whose time is over; it may then be `gone`."""
         return await self.update_chunk(id, pinned=False)
 
     async def set_chunk_ttl(self, id: str, ttl_ms: int) -> ChangedChunk:
@@ -292,7 +292,7 @@ class AsyncClient(DaemonCalls):
     async def set_chunk_priority(
         self, id: str, priority: int, duration_ms: int | None = None
     ) -> ChangedChunk:
-        """0 to 100: lower priorities are evicted first. For the given time, or permanently."""
+        """0 to 100; pages with lower ones are evicted first. For that time, or permanently."""
         return await self.update_chunk(id, priority=priority, priority_ms=duration_ms)
 
     # Sessions and policies.
@@ -436,14 +436,14 @@ class AsyncClient(DaemonCalls):
         await self.delete_chunk(chunk.id)
 
     async def get_chunk_stats(self) -> StatsReply:
-        """The memory that chunks and pages take, and what the cache did."""
+        """The space that chunks and pages take, and what the cache did."""
         return await self._call(StatsReply, StatsRequest())
 
     # How these methods work.
 
     async def _connected(self) -> Connection:
-        """A connection on which the daemon has answered. Notices here that the connection broke
-        since the last call, before a request is lost on it."""
+        """A connection on which the daemon has answered. If the connection broke since the
+        last call, this notices it before a request is lost on it."""
         if self._connection is not None:
             self._connection.look()
         async with self._connecting:

@@ -179,7 +179,7 @@ class AsyncEventStream:
         self.end()
 
     def end(self) -> None:
-        """The same, at once; only for the event loop itself."""
+        """The same, at once; call it only on the event loop's thread."""
         self._ended = True
         self._subscription.close()
 

@@ -199,7 +199,7 @@ class ChunkedLLM:
         return self.client.delete_chunk(chunk_id)
 
     def get_chunk_stats(self) -> StatsReply:
-        """The memory that chunks and their pages take, by type, and what the cache did."""
+        """The space that chunks and their pages take, by type, and what the cache did."""
         return self.client.get_chunk_stats()
 
     def _generate(self, request: GenerateRequest) -> GenerationOutput:

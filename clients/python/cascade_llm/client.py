@@ -149,7 +149,8 @@ class Client:
         priority: int | None = None,
         priority_ms: int | None = None,
     ) -> Chunk:
-        """Registers a text, or the text of token ids. The same text again gives the same chunk."""
+        """Registers a text, or the text of token ids. The same type and text again give the same
+        chunk."""
         return self._run(
             self._client.put_chunk(
                 type,
@@ -403,7 +404,7 @@ class Client:
         self._run(self._client.release_retained_sequence(id))
 
     def get_chunk_stats(self) -> StatsReply:
-        """The memory that chunks and pages take, and what the cache did."""
+        """The space that chunks and pages take, and what the cache did."""
         return self._run(self._client.get_chunk_stats())
 
     def _run(self, work: Coroutine[Any, Any, _R]) -> _R:

@@ -65,7 +65,7 @@ class Connection:
         return exchange
 
     async def call(self, message: object, kind: Kind = Kind.CALL) -> object:
-        """Returns the one answer to a request. Raises an ErrorReply."""
+        """Returns the one answer to a request. An ErrorReply is raised as CascadeError."""
         exchange = await self.start(message, kind)
         try:
             return await exchange.next()
@@ -190,7 +190,7 @@ class Connection:
         exchange.end(last)
 
     def _fail(self, exchange: Exchange, error: CascadeError) -> None:
-        """Ends an exchange with an error; cancels a generation that the daemon may still run."""
+        """Ends an exchange with an error; cancels work that the daemon may still do for it."""
         if exchange.kind == Kind.WORK:
             self._spawn(self._send_aside(CancelRequest(exchange.request_id)))
         self._end(exchange, error)

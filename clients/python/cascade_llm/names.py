@@ -43,7 +43,7 @@ class OnMissing(Name):
     """What a request does if a chunk that it names, or a turn before it, no longer exists."""
 
     ERROR = "error"  # the request is refused
-    SKIP = "skip"  # it continues without the chunk; its Final says which one
+    SKIP = "skip"  # it continues without; its Final says what is missing
 
 
 class TextStart(Name):

@@ -23,7 +23,7 @@ class ClientOptions:
     heartbeat_timeout_ms: int = 15_000
     # For tcp:// endpoints, which accept only clients with keys: the daemon's public key, and the
     # file of the client's own pair (cascadectl key new --curve). If empty, $CASCADE_SERVER_KEY and
-    # $CASCADE_KEY_FILE hold.
+    # $CASCADE_KEY_FILE are used.
     server_key: str = ""
     key_file: str = ""
     # The model for all requests; "" means the daemon's default model. The first request that needs

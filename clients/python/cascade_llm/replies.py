@@ -253,7 +253,7 @@ class DiskStats:
 
 @dataclass(frozen=True)
 class StatsReply:
-    """The memory that chunks and pages take."""
+    """The space that chunks and pages take, in memory and on disk."""
 
     groups: list[ChunkGroup]
     chunks_max: Int64
