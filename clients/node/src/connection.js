@@ -59,8 +59,8 @@ export class Connection {
     if (!this.#sending) this.#sendAll();
   }
 
-  // Stops all calls back. If the connection is `lost`, drops the queued messages; otherwise whoever
-  // listens there next would get them.
+  // No callback is called any more. If the connection is `lost`, drops the queued messages;
+  // otherwise whoever listens there next would get them.
   close({ lost = false } = {}) {
     if (this.#closed) return;
     this.#closed = true;

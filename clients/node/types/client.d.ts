@@ -271,7 +271,7 @@ export class Client implements AsyncDisposable {
   getRetainedSequences(options?: CallOptions): Promise<ChunkInfo[]>;
   /** Gives up one retention of an output, which is deleted if nobody else holds it. */
   releaseRetainedSequence(id: string, options?: CallOptions): Promise<void>;
-  /** The memory that chunks and pages take, and what the cache did. */
+  /** The space that chunks and pages take, and what the cache did. */
   getChunkStats(options?: CallOptions): Promise<StatsReply>;
 
   /**

@@ -136,7 +136,7 @@ export interface ModelListReply {
   models: ModelInfo[];
   /** Only for the tenant 'local'; '': there is none. */
   modelsDir: string;
-  /** The models that are loaded or being loaded. */
+  /** The bytes of all models that are loaded or being loaded. */
   totalBytes: number;
   /** 0: no limit. */
   totalBytesMax: number;
