@@ -14,7 +14,7 @@ namespace cascade::serve {
 enum class Slowness {
   kSilent,  // sends nothing
   kHead,    // sends a byte of a request's head now and then
-  kBody,    // sends a byte of its body now and then
+  kBody,    // sends a byte of a request's body now and then
   kReader,  // sends many requests at once, and reads a byte of the answers now and then
 };
 inline constexpr int kSlownesses = 4;

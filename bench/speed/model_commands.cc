@@ -65,7 +65,7 @@ std::vector<int64_t> lengths_within(int64_t room, std::initializer_list<int64_t>
   return lengths;
 }
 
-// A model, pages, and random tokens to compute into them.
+// A model, random tokens, and the pages into which their K and V are computed.
 class Bench {
  public:
   // Errors: those of load_model and check_memory.
