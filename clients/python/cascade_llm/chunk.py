@@ -108,7 +108,7 @@ class ChangedChunk(Chunk):
 class ListedChunk(ChunkRecord):
     """A chunk in a list: its texts are cut to 400 bytes, and its token ids are left out."""
 
-    token_count: Uint32  # how many ids it has in the message's common array; 0
+    token_count: Uint32  # how many ids of the message's array are its own; in lists 0
 
 
 @dataclass(frozen=True)
