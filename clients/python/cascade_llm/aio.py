@@ -282,7 +282,7 @@ class AsyncClient(DaemonCalls):
         return await self.update_chunk(id, pinned=True)
 
     async def unpin_chunk(self, id: str) -> ChangedChunk:
-        """Undoing the last pin also ends holders whose time is over; it may then be `gone`."""
+        """Undoing the last pin also ends holders whose time is over; the chunk may be `gone`."""
         return await self.update_chunk(id, pinned=False)
 
     async def set_chunk_ttl(self, id: str, ttl_ms: int) -> ChangedChunk:
