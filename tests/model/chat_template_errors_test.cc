@@ -130,7 +130,7 @@ TEST(ChatTemplateErrors, variables_must_be_json_that_values_can_hold) {
   EXPECT_EQ(render_error("{{ x }}", {{"x", OrderedJson::binary({1})}}),
             "a variable holds binary data");
   EXPECT_EQ(render_error("{{ x }}", OrderedJson::array()), "the variables must be a JSON object");
-  // What the template does not name is not looked at.
+  // A variable that the template does not name is not looked at.
   EXPECT_EQ(render_error("{{ y }}", {{"x", "\xff"}}), "no error: ");
 }
 

@@ -25,7 +25,7 @@ size_t trusted_size(const SpannedText& text) {
   return size;
 }
 
-// Characters that upper(), lower() and title() turn into ASCII are among those of the client.
+// The client's texts include characters that upper(), lower() and title() turn into ASCII.
 OrderedJson client_variables() {
   const std::string kelvin = "\u212a";    // lower case: "k"
   const std::string long_s = "\u017f";    // upper case: "S"
@@ -51,8 +51,9 @@ RandomTemplate::Words words() {
           {"n", "f", "t", "none", "x", "y"}};
 }
 
-// The template's own text has only letters that no client text, number, constant or punctuation
-// of the engine has: a trusted character is one of them, or the engine let another one through.
+// The template's own text has only letters that occur in no client text, number, constant or
+// punctuation of the engine. A trusted character must be one of these letters; otherwise the engine
+// has marked another character as trusted.
 TEST(ChatTemplateFuzz, text_of_clients_never_becomes_trusted) {
   constexpr std::string_view kTrusted = "qvwzQVWZ%\u03bb\u039b";
   Random random(test_seed());
@@ -81,15 +82,15 @@ TEST(ChatTemplateFuzz, text_of_clients_never_becomes_trusted) {
       }
     }
   }
-  // Fewer rounds differ more.
+  // With fewer rounds the results vary more.
   const size_t least = long_or(rounds / 2, rounds / 4);
   EXPECT_GT(printed, least);
   EXPECT_GT(trusted_bytes, least);
   EXPECT_GT(untrusted_bytes, 10 * least);
 }
 
-// A variable may be trusted or not ("x_token"): the text is the same, and with all variables
-// untrusted no more of it is trusted than before.
+// Whether a variable is trusted ("x_token") or not, the text is the same. With all variables
+// untrusted, no more of the text is trusted than before.
 TEST(ChatTemplateFuzz, trust_of_variables_does_not_change_the_text) {
   Random random(test_seed());
   RandomTemplate::Words with_token = words();
@@ -109,7 +110,7 @@ TEST(ChatTemplateFuzz, trust_of_variables_does_not_change_the_text) {
     }
     const auto with_trust = render(source, trusted, small_limits());
     const auto without_trust = render(renamed, untrusted, small_limits());
-    // Marks take memory, so that only one of the two may reach the limit.
+    // Trust marks take memory, so it can happen that only one of the two reaches the limit.
     if (!with_trust.ok() || !without_trust.ok()) continue;
     ++printed;
     ASSERT_EQ(plain_text(*with_trust), plain_text(*without_trust)) << source;

@@ -1,4 +1,4 @@
-// Real chat templates against what Hugging Face's environment makes of them.
+// Renders real chat templates and compares with the results of Hugging Face's environment.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Bounds: whatever a template does, it ends, in bounded memory and stack.
+// Limits: whatever a template does, it ends, in bounded memory and stack.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,7 +106,8 @@ TEST(ChatTemplateLimits, endless_work_stops) {
   }
 }
 
-// What finds something among many, or does much for one character, pays for that as well.
+// A search among many items, and an operation that does much work for one character, count that
+// work as steps too.
 TEST(ChatTemplateLimits, long_searches_stop) {
   OrderedJson many = OrderedJson::object();
   for (int i = 0; i < 3'000; ++i) many["key" + std::to_string(10'000 + i)] = 1;

@@ -18,16 +18,16 @@ namespace {
 
 constexpr uint64_t kPromisedBytesPerStep = 16;
 
-// Texts that operations make much of: marks that change with each character, characters with long
-// escapes, with an upper case of three characters, and with many lines and numbers.
+// Texts of which operations make much: marks that change with each character, characters with long
+// escapes or with an upper case of three characters, many lines and many numbers.
 const std::vector<std::string>& subjects() {
   static const std::vector<std::string> subjects = {"\"a'\" * 1500", "(\"a'\" * 600)|e|string",
                                                     "'\u0390' * 1000", "'1 \\n' * 1000"};
   return subjects;
 }
 
-// Expressions with the text `q`, the list `l`, the dict `d` and the markup `m`, by the name of the
-// filter, method or function that they are about.
+// Expressions over the text `q`, the list `l`, the dict `d` and the markup `m`, keyed by the name
+// of the filter, method or function that they test.
 using Uses = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 size_t peak_of(const std::string& source, const TemplateLimits& limits) {
@@ -43,7 +43,8 @@ size_t peak_of(const std::string& source, const TemplateLimits& limits) {
   return memory.peak_bytes();
 }
 
-// Renders a template that makes `expression` and keeps it, again and again, and one that prints it.
+// Renders a template that makes `expression` and keeps it, again and again, and one that only
+// prints (its length, and `q`).
 void expect_bounded(const std::string& expression) {
   TemplateLimits limits;
   limits.steps_max = 60'000;
@@ -63,7 +64,7 @@ void expect_bounded(const std::string& expression) {
   }
 }
 
-// Each of `named` has its line in `uses`, and keeps to the bound.
+// Each of `named` must have a line in `uses` and keep to the bound.
 template <class Named>
 void expect_all_bounded(std::span<const Named> named, const Uses& uses) {
   EXPECT_EQ(named.size(), uses.size());
@@ -160,7 +161,7 @@ TEST(ChatTemplateMemory, of_search_methods_is_bounded) {
   Uses uses;
   for (const jinja::Method& method : jinja::search_methods()) {
     const std::string name(method.name);
-    // A text is in itself, so none of those that look for one fails.
+    // A text contains itself, so none of the methods that search for one fails.
     uses[name] = {"q." + name + (name.starts_with("is") ? "()" : "(q)")};
   }
   expect_all_bounded(jinja::search_methods(), uses);
@@ -270,7 +271,7 @@ TEST(ChatTemplateMemory, of_statements_is_bounded) {
   }
 }
 
-// The whole way, from the variables to the spans that come out.
+// Measures the whole way, from the variables to the resulting spans.
 TEST(ChatTemplateMemory, of_variables_and_output_is_bounded) {
   TemplateLimits limits;
   limits.steps_max = 60'000;

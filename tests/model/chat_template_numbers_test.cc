@@ -1,4 +1,4 @@
-// Numbers of variables as Python prints and compares them, whatever their size.
+// Numbers in variables print and compare as in Python, whatever their size.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -31,31 +31,31 @@ inline OrderedJson read_ordered_json(const std::filesystem::path& path) {
   return json.ok() ? *json : OrderedJson();
 }
 
-// A model's chat template, and its renderings by the reference: `input`, and `output` or `error`.
+// A model's chat template and the reference's renderings of it: `input`, and `output` or `error`.
 struct RealTemplate {
   std::string source;
   OrderedJson goldens;
 };
 
-// That of the demo model, which is part of the project.
+// The template of the demo model, which is part of the project.
 inline RealTemplate demo_template() {
   const OrderedJson config = read_ordered_json(demo_model_dir() / "tokenizer_config.json");
   return {config.at("chat_template").get<std::string>(),
           read_ordered_json(fixtures_dir() / "demo" / "template_golden.json")};
 }
 
-// Where the templates of others are, and their renderings beside them.
+// The folder of other models' templates, with their renderings beside them.
 inline std::filesystem::path templates_dir() {
   return shared_dir() / "fixtures/templates";
 }
 
-// One of those, NAME.jinja and NAME.golden.json.
+// One of these templates: NAME.jinja and NAME.golden.json.
 inline RealTemplate template_of_others(const std::string& name) {
   return {read_source(templates_dir() / (name + ".jinja")),
           read_ordered_json(templates_dir() / (name + ".golden.json"))};
 }
 
-// The demo model's, and those of others; says so where these are absent.
+// The templates of the demo model and of others; says so where the latter are absent.
 inline std::vector<RealTemplate> real_templates() {
   std::vector<RealTemplate> templates = {demo_template()};
   if (!std::filesystem::exists(templates_dir())) {
@@ -71,7 +71,7 @@ inline std::vector<RealTemplate> real_templates() {
   return templates;
 }
 
-// Parses and renders; the error of either.
+// Parses and renders; returns the error of whichever fails.
 inline Result<SpannedText> render(std::string_view source,
                                   const OrderedJson& variables = OrderedJson::object(),
                                   const TemplateLimits& limits = {}) {

@@ -39,7 +39,7 @@ TEST(Granite, reads_its_multipliers) {
   EXPECT_FALSE(config.rounds_embedding_multiplier);
   EXPECT_EQ(config.residual_multiplier, 0.22F);
   EXPECT_EQ(config.logit_multiplier, 0.125F);
-  // As transformers has it, where a file leaves them out.
+  // The defaults of transformers for keys that a file leaves out.
   const ModelConfig plain = parsed_config(minimal_config("granite", kLayers));
   EXPECT_EQ(plain.attention_scale, 1.0F);
   EXPECT_EQ(plain.embedding_multiplier, 1.0F);
@@ -51,7 +51,7 @@ TEST(Granite, reads_its_multipliers) {
     for (const Json& bad : {Json(0), Json(-1), Json(1e-7), Json(1e7), Json("1"), Json(true)}) {
       expect_invalid_config(with_all(minimal_config("granite", kLayers), {{key, bad}}), key);
     }
-    // Others do not multiply.
+    // Other families do not multiply.
     EXPECT_EQ(parsed_config(with_all(minimal_config("llama", kLayers), {{key, 3}})),
               parsed_config(minimal_config("llama", kLayers)));
   }
@@ -77,7 +77,7 @@ TEST(Smollm3, leaves_out_the_rotation_of_every_fourth_layer_or_of_those_listed) 
     expect_invalid_config(with_all(config, {{"no_rope_layer_interval", bad}}),
                           "no_rope_layer_interval");
   }
-  // Nobody else has such layers.
+  // No other family has layers without rotation.
   EXPECT_EQ(parsed_config(with_all(minimal_config("llama", kLayers),
                                    {{"no_rope_layers", {0, 0, 0, 0, 0, 0, 0}}}))
                 .layer_rope,
@@ -141,7 +141,7 @@ TEST(Phi3, longrope_has_a_number_for_each_rotated_pair) {
   expect_invalid_config(longrope(8), "long_factor", "6, got 8");
 }
 
-// As the 1B model's file has it.
+// The values of the 1B model's file.
 Json gemma() {
   Json config = minimal_config("gemma3_text", kLayers);
   config.erase("hidden_act");

@@ -14,7 +14,7 @@ Json v4(Json scaling, Json theta = 10000.0) {
   return {{"rope_theta", std::move(theta)}, {"rope_scaling", std::move(scaling)}};
 }
 
-// The same in the other dialect.
+// The same parameters in the other dialect.
 Json v5(Json parameters, Json theta = 10000.0) {
   if (!theta.is_null()) parameters["rope_theta"] = std::move(theta);
   return {{"rope_parameters", std::move(parameters)}};
@@ -244,7 +244,7 @@ TEST(RopeConfig, reads_the_share_of_a_head_that_is_rotated) {
   EXPECT_EQ(parsed_rope(v5({{"partial_rotary_factor", 0.25}})).rotary_share, 0.25);
   EXPECT_EQ(parsed_rope(merged(v4(nullptr), {{"partial_rotary_factor", 0.75}})).rotary_dim(128),
             96);
-  // A quotient of whole numbers gives the whole number back.
+  // A share that is a quotient of whole numbers gives back the whole number of rotated channels.
   for (int rotated = 2; rotated <= 80; rotated += 2) {
     const Json config = merged(v4(nullptr), {{"partial_rotary_factor", rotated / 80.0}});
     EXPECT_EQ(parsed_rope(config).rotary_dim(80), rotated);

@@ -44,7 +44,7 @@ Json as_v4(Json config) {
   return config;
 }
 
-// Older still: "type" for "rope_type".
+// An even older file has "type" for "rope_type".
 Json as_early_v4(Json config) {
   config = as_v4(std::move(config));
   Json& scaling = config["rope_scaling"];

@@ -1,4 +1,4 @@
-// What the tests of config.json share: a small one that is accepted, and what becomes of others.
+// Shared by the tests of config.json: a small accepted file, and checks of how others are parsed.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What templates want of calls, and which of several a conversation has.
+// How templates receive calls of tools, and which of several templates a conversation uses.
 #include "model/conversation_template.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ std::string rendered(const ConversationTemplate& with, const OrderedJson& variab
   return text.ok() ? plain_text(*text) : "error: " + text.error().message;
 }
 
-// What the template prints of the first call's arguments.
+// The first call's arguments as the template prints them.
 std::string arguments_in(const std::string& source, const OrderedJson& arguments) {
   const std::string before =
       "{% for m in messages %}{% for c in m.tool_calls or [] %}{% set a = c.function.arguments %}";
@@ -63,7 +63,7 @@ TEST(ConversationTemplate, damaged_arguments_are_text_or_a_member_where_an_objec
     EXPECT_EQ(arguments_in("{{ a if a is string else a | tojson }}", damaged), damaged);
     EXPECT_EQ(arguments_in(kWalks, damaged), "arguments=" + std::string(damaged) + ";");
   }
-  // The others of the same conversation stay what they are.
+  // The other calls of the same conversation stay as they are.
   const auto walks = loaded(
       "{% for c in messages[1].tool_calls %}{% for k, v in c.function.arguments | items %}"
       "{{ k }}={{ v }};{% endfor %}{% endfor %}");
@@ -98,7 +98,7 @@ TEST(ConversationTemplate, ids_become_short_where_no_others_are_taken) {
   const OrderedJson plain = OrderedJson::array({call_of("{}", "abcDEF123")});
   EXPECT_EQ(rendered(loaded(strict), with_calls(plain)).substr(0, 9), "abcDEF123");
   EXPECT_EQ(rendered(loaded(kIds), with_calls(calls)), "call_1 call_1");
-  // A result without an id is that of the call.
+  // A result without an id gets the id of the call.
   OrderedJson unnamed = with_calls(calls);
   unnamed["messages"][2].erase("tool_call_id");
   EXPECT_EQ(rendered(loaded(strict), unnamed), both);
@@ -113,7 +113,7 @@ TEST(ConversationTemplate, content_beside_calls_is_null_for_templates_that_ask) 
       "{% for m in messages %}{% if m.content is not none %}[{{ m.content }}]{% endif %}"
       "{% endfor %}";
   EXPECT_EQ(rendered(loaded(turns), with_calls(calls)), "[Hi][done]");
-  // None is nothing that a model should read.
+  // A model should not read the word None.
   const std::string prints = "{% for m in messages %}[{{ m.content }}]{% endfor %}";
   EXPECT_EQ(rendered(loaded(prints), with_calls(calls)), "[Hi][][done]");
   const std::string joins = "{% for m in messages %}{{ '[' + m.content + ']' }}{% endfor %}";

@@ -1,5 +1,5 @@
-// Conversations: prompts are what template and tokenizer give, history is a beginning of every
-// prompt that continues it, and nothing that a client writes is taken for anything but text.
+// Conversations: prompts are as template and tokenizer make them, a history is the beginning of
+// every prompt that continues it, and whatever a client writes is taken as text only.
 #include "model/conversation.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 using Thinking = std::optional<bool>;
 constexpr std::initializer_list<Thinking> kThinking = {std::nullopt, true, false};
 
-// U+E000 "cascade<n>" U+E001: what a client would send who knows this file.
+// U+E000 "cascade<n>" U+E001: a stand-in as a client who knows this file would send it.
 std::string private_use(int number) {
   return "\xEE\x80\x80"
          "cascade" +
@@ -90,7 +90,7 @@ TEST(Conversation, goes_on_with_the_assistants_message_where_it_ends) {
     EXPECT_EQ(head + prompt.generation_prefix + "  The answer\nis ", text);
     EXPECT_FALSE(prompt.inside_think);
   }
-  // Earlier turns stand as they do in other prompts.
+  // Earlier turns are rendered as in other prompts.
   const Messages before = {message("user", "Hi"), message("assistant", "4.", "Two and two."),
                            message("user", "Sure?")};
   Messages longer = before;
@@ -99,7 +99,7 @@ TEST(Conversation, goes_on_with_the_assistants_message_where_it_ends) {
   const Ids going_on = shown(longer, {}).token_ids;
   ASSERT_GT(going_on.size(), plain.size());
   EXPECT_TRUE(std::equal(plain.begin(), plain.end(), going_on.begin()));
-  // Think tokens of a verbatim message are recognised.
+  // Think tokens in a verbatim message are recognised.
   messages.back() = message("assistant", "<think>\nI should");
   messages.back().verbatim = true;
   const EncodedPrompt inside = shown(messages, {});
@@ -171,7 +171,8 @@ TEST(Conversation, a_verbatim_message_beside_a_stand_in_is_still_rendered) {
   }
 }
 
-// Histories of every beginning of a random conversation against every prompt that continues it.
+// Compares the history of every beginning of a random conversation with every prompt that continues
+// it.
 void check_histories(const TextModel& model, const Messages& messages, size_t first_user,
                      Thinking thinking, Random& random) {
   Messages whole = messages;
@@ -248,8 +249,8 @@ TEST(Conversation, real_templates_have_the_generation_prefixes_that_one_reads_in
     EXPECT_EQ(prompt_of(model, messages, false).generation_prefix, c.without_thinking) << c.name;
     EXPECT_EQ(prompt_of(model, messages, true).generation_prefix, "") << c.name;
     if (std::string(c.name).starts_with("google")) continue;  // takes no system message
-    // One of them moves the system message to the last turn: history and prompt differ before the
-    // answer, and no prefix can be told.
+    // One of the templates moves the system message to the last turn. History and prompt then
+    // differ before the answer, and the prefix cannot be determined.
     const Messages with_system = {message("system", "s"), message("user", "Hi")};
     EXPECT_EQ(prompt_of(model, with_system, false).generation_prefix, c.without_thinking);
   }
@@ -287,7 +288,7 @@ TEST(Conversation, a_verbatim_message_stands_in_the_prompt_as_it_is) {
     EXPECT_EQ(std::ranges::count(ids, demo_text().tokenizer.think_tokens()->open), 1);
     EXPECT_EQ(std::ranges::count(ids, demo_text().tokenizer.think_tokens()->close), 1);
   }
-  // Not verbatim, the template takes the thoughts away.
+  // If the message is not verbatim, the template removes the thoughts.
   const Messages plain = {messages[0], message("assistant", raw), messages[2]};
   EXPECT_EQ(
       demo_text().tokenizer.decode(prompt_of(demo_text(), plain).token_ids, false).find("why"),
@@ -374,7 +375,7 @@ TEST(Conversation, errors_name_what_is_wrong) {
   ASSERT_FALSE(empty.ok());
   EXPECT_EQ(empty.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(empty.error().field, "messages");
-  // A template that renders no user messages has no history to speak of.
+  // A template that renders no user messages has no usable history.
   const auto history = encode_history(text_model_with("fixed").context(), messages);
   ASSERT_FALSE(history.ok());
   EXPECT_EQ(history.error().code, ErrorCode::kUnsupported);

@@ -82,7 +82,7 @@ inline TextModel text_model_with(std::string_view template_source) {
   return model;
 }
 
-// What apply_chat_template would give: the rendered messages, tokenized.
+// The ids that apply_chat_template would give: the rendered messages, tokenized.
 inline Ids reference_ids(const TextModel& model, const Messages& messages, bool generation_prompt,
                          std::optional<bool> thinking) {
   OrderedJson variables = model.template_tokens;
@@ -105,8 +105,8 @@ inline bool begins_with(const Ids& ids, const Ids& prefix) {
   return ids.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), ids.begin());
 }
 
-// Words, white space at the edges, characters of many bytes, and all that could be taken for
-// something else: tokens, stand-ins, template syntax.
+// Words, white space at the edges, characters of many bytes, and everything that could be mistaken
+// for something else: tokens, stand-ins, template syntax.
 inline std::string random_content(Random& random) {
   static const std::vector<std::string> kParts = {"Hello",
                                                   " world",
@@ -151,7 +151,7 @@ inline std::string random_content(Random& random) {
   return content;
 }
 
-// An optional system message, then turns of user and assistant; ends with the assistant's.
+// An optional system message, then turns of user and assistant; the last one is the assistant's.
 inline Messages random_conversation(Random& random, bool may_have_system) {
   Messages messages;
   if (may_have_system && random.below(2) == 0) {

@@ -1,4 +1,4 @@
-// The operators new and delete of the test, which count.
+// The test's operators new and delete, which count.
 #include "tests/model/counted_memory.h"
 
 #include <malloc.h>

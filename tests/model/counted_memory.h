@@ -5,8 +5,8 @@
 
 namespace cascade::testing {
 
-// Counts what its thread allocates and frees by new and delete for as long as it lives. One at a
-// time in a thread.
+// Counts the bytes that its thread allocates and frees with new and delete during its lifetime. A
+// thread may have one at a time.
 class CountedMemory {
  public:
   CountedMemory();
@@ -14,7 +14,7 @@ class CountedMemory {
   CountedMemory(const CountedMemory&) = delete;
   CountedMemory& operator=(const CountedMemory&) = delete;
 
-  // The most bytes that were allocated at one time, without those from before.
+  // The most bytes that were allocated at one time, without those allocated before.
   size_t peak_bytes() const;
 };
 

@@ -1,4 +1,4 @@
-// Weights that are infinite or no numbers: what a bit error in a scale or an exponent makes.
+// Weights that are infinite or NaN, as a bit error in a scale or an exponent makes them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// What loading a GGUF file says in which one value of the tensor `name`, `in_file` there, is
-// `value`, for every weight type.
+// Expects that a GGUF file cannot be loaded with any weight type if one value of the tensor `name`
+// (called `in_file` in the file) is `value`.
 void expect_refused(const std::string& name, const std::string& in_file, GgmlType type,
                     float value) {
   const fs::path source = model_dir("llama-mha");
@@ -73,7 +73,7 @@ TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_only) {
   EXPECT_EQ(beyond.error().field, name);
 }
 
-// 1e9 / 127 is beyond f16.
+// The scale 1e9 / 127 is beyond f16.
 TEST(DamagedWeights, scales_of_blocks_that_are_not_finite_are_an_error_of_their_tensor) {
   for (const GgmlType type : {kGgmlQ8_0, kGgmlQ5_0, kGgmlQ4_0}) {
     expect_refused("model.layers.0.self_attn.k_proj.weight", "blk.0.attn_k.weight", type, 1e9f);

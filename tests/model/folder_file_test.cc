@@ -48,7 +48,7 @@ TEST(FolderFile, may_not_lead_out_of_the_folder) {
   expect_refused(folder.path() / "chat_template.jinja");
   fs::create_symlink("chat_template.jinja", folder.path() / "config.json");
   expect_refused(folder.path() / "config.json");
-  // A folder whose name begins as this one's is another.
+  // A folder whose name begins with this folder's name is a different folder.
   const fs::path beside = folder.path().string() + "-beside";
   fs::create_directory(beside);
   fs::copy_file(target, beside / "notes");
@@ -105,7 +105,7 @@ TEST(FolderFile, that_does_not_exist_is_not_found) {
   }
 }
 
-// Each text file that a model consists of.
+// Checks each text file of a model.
 TEST(FolderFile, is_checked_for_every_text_of_a_model) {
   const TemporaryFolder outside;
   for (const char* name :

@@ -1,4 +1,4 @@
-// The promise that reuse rests on: a token's K, V, hidden state and logits are the same bits
+// The guarantee on which reuse is based: a token's K, V, hidden state and logits are the same bits
 // however its chain is sliced, whoever shares its batch or its pages, on any number of threads and
 // on every instruction set.
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ constexpr Types kAllTypes[] = {
     {WeightType::kBf16, KvType::kFp16}, {WeightType::kInt8, KvType::kInt8},
     {WeightType::kInt4, KvType::kInt8}, {WeightType::kInt8, KvType::kFp8}};
 
-// How many tokens a chain may have, so that the whole file takes seconds, or minutes if emulated.
+// How many tokens a chain has, so that the whole file takes seconds, or minutes if emulated.
 struct Sizes {
   size_t chain;   // computed in slices
   size_t decode;  // computed one by one
@@ -113,7 +113,8 @@ void check_slicing(Subject& subject, Isa isa, const Ids& ids, size_t decode,
   ASSERT_EQ(last_logits(two, expected, 2, 5), logits) << subject.what() << to_string(isa);
 }
 
-// Several chains at once: any of them, slices of any size, prompts beside decode steps.
+// Computes several chains at once: each step takes any of them, in slices of any size, prompts
+// beside decode steps.
 void check_batches(Subject& subject, Isa isa, size_t tokens, Random& random) {
   Transformer transformer = subject.transformer(isa, subject.two_threads());
   const size_t width = static_cast<size_t>(subject.model().config.hidden_size);
@@ -163,12 +164,13 @@ void check_batches(Subject& subject, Isa isa, size_t tokens, Random& random) {
   }
 }
 
-// A chain that begins like another one, on the other's whole pages and a copy of its next.
+// Checks a chain that begins like another one. It uses the other's whole pages and a copy of its
+// next page.
 void check_reuse(Subject& subject, Isa isa, const Ids& ids, const Trace& expected, Random& random) {
   Transformer transformer = subject.transformer(isa, subject.one_thread());
   const size_t width = static_cast<size_t>(subject.model().config.hidden_size);
   const size_t shared = 1 + random.below(ids.size() - 1);
-  // The other goes on differently behind the shared part, and far enough to fill its page.
+  // The other chain continues differently after the shared part, far enough to fill its page.
   Ids other = first_ids(ids, shared);
   for (const int32_t id : random_ids(random, 70, subject.model().config.vocab_size)) {
     other.push_back(id);
@@ -189,7 +191,7 @@ void check_reuse(Subject& subject, Isa isa, const Ids& ids, const Trace& expecte
   ASSERT_EQ(trace, expected) << subject.what() << to_string(isa) << ", reusing " << shared;
 }
 
-// The instruction sets against each other; returns the trace that they agree on.
+// Compares the instruction sets with each other; returns the trace on which they agree.
 Trace check_isas(Subject& subject, const Ids& ids, size_t scalar_tokens) {
   std::optional<Trace> first;
   for (const Isa isa : isas({Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kNeon})) {
@@ -220,7 +222,8 @@ void check_every_way(const std::string& name, const Types& types, Random& random
   check_reuse(subject, best_isa(), ids, expected, random);
 }
 
-// Each model with all types, or with every second one, so that two neighbours have all of them.
+// Tests each model with all types in long tests; otherwise with every second type, so that two
+// neighbouring models cover all types.
 void check_models(const std::vector<std::string>& names, Random& random) {
   for (size_t model = 0; model < names.size(); ++model) {
     for (size_t types = 0; types < std::size(kAllTypes); ++types) {
@@ -244,7 +247,7 @@ TEST(Identity, models_of_every_family_compute_the_same_bits_in_every_way) {
 TEST(Identity, the_demo_model_computes_the_same_bits_in_every_way) {
   Random random(test_seed());
   for (const Types& types : kAllTypes) {
-    // By default small models have the others.
+    // Without long tests, the small models cover the other types.
     const bool is_chosen = types.kv == KvType::kFp16 || types.weights == WeightType::kInt4;
     if (!long_tests() && !is_chosen) continue;
     check_every_way("demo", types, random);
@@ -252,7 +255,7 @@ TEST(Identity, the_demo_model_computes_the_same_bits_in_every_way) {
   }
 }
 
-// Rows of 64 and 160 weights: half a group, and a group and a block.
+// The rows have 64 and 160 weights: half a group, and a group and a block.
 TEST(Identity, blocks_of_files_that_are_taken_over_are_no_exception) {
   Random random(test_seed());
   TemporaryFolder folder;
@@ -272,7 +275,8 @@ TEST(Identity, blocks_of_files_that_are_taken_over_are_no_exception) {
 TEST(Identity, chains_longer_than_a_split_of_keys_are_no_exception) {
   Random random(test_seed());
   for (const char* name : {"qwen3-gqa", "mistral-swa", "llama-mha"}) {
-    if (!long_tests() && std::string_view(name) == "llama-mha") continue;  // in shorter tests
+    // the shorter tests skip it
+    if (!long_tests() && std::string_view(name) == "llama-mha") continue;
     Subject subject(name, {WeightType::kBf16, KvType::kBf16}, best_isa());
     const size_t tokens = kEmulated ? 1060 : long_or(2100, 1100);  // a split has 1024
     const Ids ids = random_ids(random, tokens, subject.model().config.vocab_size);
@@ -301,7 +305,7 @@ TEST(Identity, each_other_instruction_set_is_as_indifferent_to_slices_and_batche
 }
 
 TEST(Identity, another_token_or_type_does_change_the_bits) {
-  // So that the comparisons above can fail.
+  // This shows that the comparisons above can fail.
   Random random(test_seed());
   Subject subject("demo", {WeightType::kBf16, KvType::kBf16}, best_isa());
   Subject exact("demo", {WeightType::kBf16, KvType::kF32}, best_isa());

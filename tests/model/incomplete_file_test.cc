@@ -1,4 +1,4 @@
-// Tests of model files that were downloaded the wrong way: what is wrong is called by its name.
+// Tests of model files that were downloaded the wrong way: the error says what is wrong.
 #include "model/incomplete_file.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Slots of a page that are cleared, in every type of K and V.
+// Clearing slots of a page, for every type of K and V.
 #include "model/kv_page.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ class KvPage : public ::testing::TestWithParam<KvType> {
   }
 };
 
-// A page of so many of the same tokens that was written on a blank one is the specification.
+// The expected page is a blank page on which only the first `count` of the same tokens were
+// written.
 TEST_P(KvPage, without_later_slots_is_as_if_these_had_never_been_written) {
   Random random(test_seed());
   for (const int head_dim : {32, 40}) {

@@ -1,4 +1,4 @@
-// What a model is said to need is what it takes.
+// The estimated memory of a model is the memory that it takes.
 #include "model/memory_estimate.h"
 
 #include <gtest/gtest.h>
@@ -104,8 +104,8 @@ TEST(MemoryEstimate, sums_that_do_not_fit_64_bits_are_refused) {
   const ModelConfig config = demo_config();
   const int64_t most = std::numeric_limits<int64_t>::max();
   for (const MemoryDemand& demand :
-       {MemoryDemand{.tokens = 1, .sequences = most},      // bytes
-        MemoryDemand{.tokens = 16384, .sequences = most},  // pages
+       {MemoryDemand{.tokens = 1, .sequences = most},      // too many bytes
+        MemoryDemand{.tokens = 16384, .sequences = most},  // too many pages
         MemoryDemand{.tokens = 1, .sequences = 0}, MemoryDemand{.tokens = 1, .sequences = -1}}) {
     const auto estimate = estimate_memory(config, 0, demand);
     ASSERT_FALSE(estimate.ok()) << demand.sequences;

@@ -1,4 +1,5 @@
-// Loading a model folder: what is read, what a damaged folder says, what the root key depends on.
+// Loading a model folder: what is read, which error a damaged folder gives, and on what the root
+// key depends.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -49,7 +50,7 @@ class DemoCopy {
   }
 
   Result<std::unique_ptr<Model>> load() const { return load_model(path(), {}, one_thread()); }
-  // The error of loading it.
+  // The error of loading the copy.
   Error error() const {
     auto model = load();
     EXPECT_FALSE(model.ok());
@@ -144,7 +145,7 @@ TEST(ModelLoad, damaged_json_is_an_error_of_that_file) {
       copy.write(name, content);
       const auto model = copy.load();
       if (model.ok()) {
-        // A null is as good as no file, where none is needed.
+        // A null is the same as no file where the file is optional.
         EXPECT_STREQ(content, "null") << name;
         continue;
       }
@@ -169,7 +170,7 @@ TEST(ModelLoad, weights_that_do_not_fit_the_configuration_are_named) {
         << key << ": " << error.to_string();
   }
   DemoCopy copy;
-  copy.set("config.json", "vocab_size", 8188);  // fewer than the tokenizer has
+  copy.set("config.json", "vocab_size", 8188);  // fewer than the tokenizer's
   EXPECT_EQ(copy.error().field, "vocab_size");
 }
 
@@ -221,7 +222,7 @@ TEST(ModelLoad, a_tensor_that_a_layer_has_no_use_for_is_refused_by_name) {
     EXPECT_EQ(model.error().code, ErrorCode::kUnsupported);
     EXPECT_EQ(model.error().field, name);
   }
-  // Its norms of queries and keys would be left out.
+  // As a "llama", the model would run without its norms of queries and keys.
   ReferenceCopy mistaken("qwen3-gqa", {});
   EXPECT_TRUE(mistaken.load().ok());
   mistaken.set("model_type", "llama");
@@ -319,7 +320,7 @@ TEST(RootKey, depends_on_all_that_k_and_v_depend_on) {
   EXPECT_TRUE(changed(model.weights.embedding_multiplier, 2.0f));
   EXPECT_TRUE(changed(model.config.window, std::vector<int>(8, 100)));
   EXPECT_TRUE(changed(model.weights.digest.bytes[31], uint8_t(model.weights.digest.bytes[31] ^ 1)));
-  // Instruction sets of the same bits share their chains.
+  // Instruction sets that compute the same bits share their chains.
   model.options.isa = Isa::kAvx512;
   EXPECT_FALSE(is_new());
 }
@@ -336,7 +337,8 @@ TEST(RootKey, one_changed_weight_changes_the_digest) {
     const auto model = load_model(folder.path(), {}, one_thread());
     ASSERT_TRUE(model.ok()) << model.error().to_string();
     digests.insert((*model)->weights.digest);
-    if (i > 0) bytes[bytes.size() - 2] ^= 1;  // after the second load: the same file twice
+    if (i > 0) bytes[bytes.size() - 2] ^= 1;  // only after the second load: the first two load the
+                                              // same file
   }
   EXPECT_EQ(digests.size(), 2u);
 }

@@ -1,5 +1,5 @@
-// Sampled tokens as answer and thoughts: blocks of all kinds, stop strings, and what is streamed
-// against what is there in the end.
+// Sampled tokens as answer and thoughts: blocks of all kinds, stop strings, and whether the
+// streamed text equals the final text.
 #include "model/output_stream.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using testing::demo_tokenizer;
 using testing::Ids;
 using testing::Stops;
 
-// The ids of text in which think tokens count.
+// The ids of a text in which think tokens are recognised.
 Ids ids_of(const std::string& text) {
   return *demo_tokenizer().encode(text, /*trusted=*/true, /*with_template=*/false);
 }
@@ -235,7 +235,7 @@ TEST(OutputStream, of_several_stop_strings_the_first_that_is_complete_counts) {
   OutputStream stream(demo_tokenizer(), false, {"longer stop", "ong", "g"});
   stream_all(stream, byte_ids("a longer stop"));
   EXPECT_EQ(stream.answer(), "a l");
-  // A token may complete several at once: the answer ends before all of them.
+  // One token may complete several stop strings: the answer ends before all of them.
   OutputStream at_once(demo_tokenizer(), false, {"answer", "ans"});
   stream_all(at_once, ids_of("The answer is"));
   EXPECT_EQ(at_once.answer(), "The ");
@@ -283,7 +283,7 @@ std::string without_leading_newlines(const std::string& text) {
   return text.substr(std::min(text.find_first_not_of('\n'), text.size()));
 }
 
-// The result by its definition, from all tokens at once.
+// The expected result by its definition, computed from all tokens at once.
 struct Expected {
   std::string answer;
   std::string reasoning;

@@ -1,4 +1,4 @@
-// What the tests of what a model writes share.
+// Shared by the tests of a model's output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ inline const Tokenizer& demo_tokenizer() {
   return text.tokenizer;
 }
 
-// One that drops the space at the beginning of a text, as SentencePiece does. Byte tokens are not
-// special, as in real models.
+// A tokenizer that drops the space at the beginning of a text, as SentencePiece does. Its byte
+// tokens are not special, as in real models.
 inline const Tokenizer& mistral_tokenizer() {
   static const Tokenizer tokenizer = [] {
     const auto text = read_file(fixtures_dir() / "mistral-swa/tokenizer.json", size_t{16} << 20);

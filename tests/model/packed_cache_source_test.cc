@@ -1,4 +1,4 @@
-// Packed weights are those of the model's files as they are now, and old ones do not pile up.
+// Packed weights correspond to the model's current files, and old ones do not pile up.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// Another weight; the size stays.
+// Changes one weight; the size of the file stays.
 void change_weight(const fs::path& shard) {
   std::string bytes = *read_file(shard, size_t{1} << 30);
   bytes[bytes.size() - 2] ^= 1;
@@ -39,7 +39,7 @@ TEST(PackedCacheSource, notices_a_changed_file_and_deletes_what_was_packed_of_th
   EXPECT_NE(after.weights.digest, before.weights.digest);
   EXPECT_TRUE(after.same_as(load_packed(copy.path(), {})));
   EXPECT_EQ(after.warnings(), "");
-  // Those of the demo model are wanted still, by the demo model's own folder.
+  // The packed weights of the demo model are still needed by the demo model's own folder.
   EXPECT_TRUE(load_packed(demo_model_dir(), state.path()).report.from_cache);
   EXPECT_EQ(cache_files(state.path(), ".packed").size(), 3u);
 
@@ -72,17 +72,17 @@ TEST(PackedCacheSource, is_told_of_in_bytes) {
     EXPECT_EQ(loaded.done_bytes, bytes);
   };
   const int64_t tensors = TensorFiles::open(copy.path())->bytes_total();
-  // Without a cache, and with one that is empty, the tensors are read once.
+  // Without a cache, and with an empty one, the tensors are read once.
   expect(load_packed(copy.path(), {}), tensors);
   const LoadedWeights first = load_packed(copy.path(), state.path());
   expect(first, tensors);
-  // What is packed is read and checked.
+  // The packed weights are read and checked.
   const auto packed = static_cast<int64_t>(first.bytes().size());
   expect(load_packed(copy.path(), state.path()), packed);
-  // The tensors are, too, if nobody knows their digest.
+  // The tensors are read as well if their digest is not known.
   fs::last_write_time(copy.shard(), fs::last_write_time(copy.shard()) - std::chrono::hours(1));
   expect(load_packed(copy.path(), state.path()), tensors + packed);
-  // Read twice, since other weights have the same size.
+  // They are read twice, because there are other packed weights of the same size.
   change_weight(copy.shard());
   expect(load_packed(copy.path(), state.path()), 2 * tensors);
 }
@@ -107,7 +107,7 @@ TEST(PackedCacheSource, trusts_no_times_of_a_file_that_was_just_written) {
     return load_packed(copy.path(), state.path(), WeightType::kInt8, system_file_calls(),
                        written_us + us);
   };
-  load_after(-1'000'000);  // by a clock that is late
+  load_after(-1'000'000);  // as if the clock were late
   load_after(500'000);
   EXPECT_EQ(cache_files(state.path(), ".stamp").size(), 0u);
   const LoadedWeights second = load_after(500'000);
@@ -154,7 +154,7 @@ TEST(PackedCacheSource, deletes_what_a_crashed_writer_left_but_nothing_else) {
   EXPECT_TRUE(fs::exists(state.path() / "weights/notes.packed"));
 }
 
-// As a program leaves it that packs the same weights into other bytes.
+// The file is as a program would leave it that packs the same weights into other bytes.
 TEST(PackedCacheSource, deletes_what_was_packed_by_other_rules) {
   const TemporaryFolder state;
   load_packed(demo_model_dir(), state.path());

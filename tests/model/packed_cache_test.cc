@@ -1,4 +1,4 @@
-// Packed weights on disk: found again bit for bit, never in the way of a start.
+// Packed weights on disk: found again bit for bit, and never an obstacle to a start.
 #include "model/packed_cache.h"
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ fs::path packed_file(const fs::path& state_dir) {
   return files.empty() ? fs::path() : files.front();
 }
 
-// What is there is not used, said once, and replaced.
+// Expects that the existing file is not used, that one warning says so, and that it is replaced.
 void expect_repacked(const fs::path& model_dir, const LoadedWeights& expected,
                      const fs::path& state_dir, const std::string& what) {
   const LoadedWeights repacked = load_packed(model_dir, state_dir);
@@ -67,7 +67,8 @@ void expect_repacked(const fs::path& state_dir, const std::string& what) {
   expect_repacked(demo_model_dir(), reference(), state_dir, what);
 }
 
-// Where the size does not matter: the demo model in long tests, by default a tiny one.
+// A model for tests where the size does not matter: the demo model in long tests, by default a tiny
+// one.
 class AnyModel {
  public:
   fs::path path() const { return long_tests() ? demo_model_dir() : tiny_.path(); }
@@ -275,8 +276,8 @@ TEST(PackedCache, of_a_full_disk_warns_once_and_leaves_nothing) {
   EXPECT_EQ(cache_files(state.path(), "").size(), 0u);
 }
 
-// Every call that a start makes, failing once, or from then on; with nothing there, with packed
-// weights there, and with damaged ones.
+// Lets every call of a start fail, once or from then on: without packed weights, with them, and
+// with damaged ones.
 TEST(PackedCache, gives_the_same_weights_whatever_call_fails) {
   enum class Before { kNothing, kPacked, kDamaged };
   const TinyModel model;
@@ -303,7 +304,8 @@ TEST(PackedCache, gives_the_same_weights_whatever_call_fails) {
   }
 }
 
-// Killed while the first piece is written, in the middle, at the header, and before the name.
+// Kills the start while it writes the first piece, in the middle, at the header, and before the
+// rename.
 TEST(PackedCache, of_a_start_that_was_killed_is_made_anew) {
   class Killing : public FileCalls {
    public:
@@ -317,7 +319,7 @@ TEST(PackedCache, of_a_start_that_was_killed_is_made_anew) {
     int rename(const std::string&, const std::string&) override { return std::raise(SIGKILL); }
 
    private:
-    int write_;  // number of the one that kills; -1: that of the header; 0: none
+    int write_;  // number of the write that kills; -1: the header's write; 0: none
     int writes_ = 0;
   };
   const LoadedWeights& expected = reference();
@@ -326,7 +328,7 @@ TEST(PackedCache, of_a_start_that_was_killed_is_made_anew) {
     const TemporaryFolder state;
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) {  // without the threads of this process
+    if (child == 0) {  // without the threads of the parent process
       Killing calls(write);
       ThreadPool pool(1);
       LoadReport report;

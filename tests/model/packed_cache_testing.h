@@ -35,7 +35,8 @@ struct LoadedWeights {
   }
 };
 
-// Through the state directory `state_dir` (empty: none), at a time when no file is young.
+// Loads with the state directory `state_dir` (empty: none), at a time when no file counts as just
+// written.
 inline LoadedWeights load_packed(const std::filesystem::path& model_dir,
                                  const std::filesystem::path& state_dir,
                                  WeightType type = WeightType::kInt8,
@@ -62,8 +63,8 @@ inline LoadedWeights load_packed(const std::filesystem::path& model_dir,
   return loaded;
 }
 
-// A model that is packed in a moment, for tests that load it hundreds of times: one layer, the
-// weights any bytes that are small numbers as bf16.
+// A model that is packed in a moment, for tests that load it hundreds of times: one layer, with
+// arbitrary bytes as weights that are small numbers in bf16.
 class TinyModel {
  public:
   TinyModel() {
@@ -104,7 +105,7 @@ class TinyModel {
       for (const int dimension : shape) count *= static_cast<size_t>(dimension);
       for (size_t i = 0; i < count; ++i) {
         data += static_cast<char>(counter_random(1, data.size()));
-        data += '\x3C';  // some 0.01
+        data += '\x3C';  // about 0.01
       }
       header[name] = tensor_json("BF16", shape, begin, data.size());
     }
@@ -116,7 +117,7 @@ class TinyModel {
   TemporaryFolder folder_;
 };
 
-// The files of a state directory's cache whose names end so, sorted.
+// The files of a state directory's cache whose names end with `suffix`, sorted.
 inline std::vector<std::filesystem::path> cache_files(const std::filesystem::path& state_dir,
                                                       std::string_view suffix) {
   std::vector<std::filesystem::path> files;
@@ -128,7 +129,7 @@ inline std::vector<std::filesystem::path> cache_files(const std::filesystem::pat
   return files;
 }
 
-// The demo model's configuration and weights, to be changed.
+// A copy of the demo model's configuration and weights that tests may change.
 class ModelCopy {
  public:
   ModelCopy() {

@@ -1,4 +1,5 @@
-// The header of packed weights: every byte of it counts, nothing it says is believed.
+// The header of packed weights: every byte of it counts, and none of its fields is believed
+// unchecked.
 #include "model/packed_file.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ std::vector<uint64_t> some_checksums(const PackedFileId& id) {
   return checksums;
 }
 
-// Makes the header page's own checksum right again.
+// Corrects the checksum of the header page itself.
 void sign(std::vector<uint8_t>& header) {
   const size_t at = kPackedHeaderBytes - sizeof(uint64_t);
   const uint64_t checksum = packed_checksum(std::span(header).first(at));
@@ -36,7 +37,7 @@ TEST(PackedFile, has_room_for_a_checksum_for_each_piece) {
   EXPECT_EQ(some_id(piece).pieces(), 1u);
   EXPECT_EQ(some_id(piece + 1).pieces(), 2u);
   EXPECT_EQ(some_id(1).body_offset(), kPackedBodyAlignment);
-  // A table that fills the first huge page to the last byte, and one entry more.
+  // The first table fills the first huge page to the last byte; the second has one entry more.
   const uint64_t entries = (kPackedBodyAlignment - kPackedHeaderBytes) / sizeof(uint64_t);
   EXPECT_EQ(some_id(entries * piece).body_offset(), kPackedBodyAlignment);
   EXPECT_EQ(some_id(entries * piece + 1).body_offset(), 2 * kPackedBodyAlignment);
@@ -81,7 +82,7 @@ TEST(PackedFile, notices_a_change_of_any_byte_and_any_missing_end) {
   }
 }
 
-// With a header that is whole, but says something else.
+// The header's checksum is right, but one field has another value.
 TEST(PackedFile, believes_no_field) {
   const PackedFileId id = some_id(3 * kPackedPieceBytes);
   const std::vector<std::pair<size_t, const char*>> fields = {

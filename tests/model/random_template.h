@@ -11,13 +11,13 @@
 
 namespace cascade::testing {
 
-// Writes random templates over given variables. Expressions have types, so that most templates
-// render; the others end in a run-time error.
+// Writes random templates over given variables. Expressions have types, so most templates render;
+// the others end with a run-time error.
 class RandomTemplate {
  public:
   struct Words {
     std::vector<std::string_view> literals;  // the text that the template itself has
-    std::vector<std::string_view> texts;     // variables, by their type
+    std::vector<std::string_view> texts;     // variables, grouped by their type
     std::vector<std::string_view> lists;
     std::vector<std::string_view> dicts;
     std::vector<std::string_view> others;

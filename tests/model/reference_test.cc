@@ -1,5 +1,5 @@
-// The forward pass against another implementation: losses, logits and greedy continuations of every
-// fixture model on every instruction set. The other one is transformers (float32).
+// The forward pass, compared with another implementation, transformers (float32): losses, logits
+// and greedy continuations of every fixture model on every instruction set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace cascade::testing {
 namespace {
 
-// What a test of a whole file may cost: the scalar kernels do a hundredth of the others' work.
+// How much of a whole file a test uses: the scalar kernels do a hundredth of the others' work.
 struct Share {
   size_t prompts;
   size_t greedy;
@@ -84,7 +84,7 @@ class Stepper {
   }
 
  private:
-  // Logits of all `ids`, which begin at `position`.
+  // Logits of all `ids`, the first of which is at `position`.
   std::vector<float> step(const ChainPages& pages, const Ids& ids, int64_t position) {
     const int rows = static_cast<int>(ids.size());
     std::vector<float> hidden(ids.size() * static_cast<size_t>(model_.config.hidden_size));
@@ -114,8 +114,8 @@ void check_model(const std::string& name, Isa isa, const Share& share) {
   }
   std::cout << name << ", " << to_string(isa) << ": NLL off by " << errors.nll << ", logits by "
             << errors.logit << " of the largest\n";
-  // Measured: 7e-5 and 5e-6, but losses of phi3-longrope, 1.5e-4: those of transformers in float32
-  // are 1e-4 from what float64 gives.
+  // Measured: 7e-5 and 5e-6. The losses of phi3-longrope differ by 1.5e-4, but those of
+  // transformers in float32 differ by 1e-4 from its float64.
   EXPECT_LT(errors.nll, 2e-4) << name << ", " << to_string(isa);
   EXPECT_LT(errors.logit, 2e-5) << name << ", " << to_string(isa);
 }

@@ -1,5 +1,5 @@
-// RoPE against the formulas of the papers and of their published code, computed here in long
-// double.
+// RoPE, compared with the formulas of the papers and of their published code, which are computed
+// here in long double.
 #include "model/rope.h"
 
 #include <gtest/gtest.h>
@@ -165,7 +165,7 @@ TEST(Rope, yarn_interpolates_slow_channels_only) {
         for (int i = 0; i < head_dim / 2; ++i) {
           expect_close(table.frequencies()[i], expected[i], i);
         }
-        // What the method is about, whatever its details.
+        // These hold for the method whatever its details.
         expect_close(table.frequencies().front(), 1, 0);
         const int last = head_dim / 2 - 1;
         expect_close(table.frequencies().back(), plain_frequency(1e6, last, head_dim) / 4, last);
@@ -215,7 +215,8 @@ TEST(Rope, angles_are_exact_to_f32_at_any_position) {
       for (int i = 0; i < 64; ++i) {
         const Real angle = static_cast<Real>(position) * Real(table.frequencies()[i]);
         const Real factor = config.attention_factor;
-        // Half a unit in the last place of f32 near 1, and what f64 loses at such angles.
+        // The tolerance is half a unit in the last place of f32 near 1, plus the loss of f64 at
+        // such angles.
         EXPECT_NEAR(cos[i], static_cast<double>(std::cos(angle) * factor), 7e-8 + 1e-9);
         EXPECT_NEAR(sin[i], static_cast<double>(std::sin(angle) * factor), 7e-8 + 1e-9);
       }

@@ -10,7 +10,7 @@
 
 namespace cascade::testing {
 
-// `header_bytes` as the file claims it, then `header` and `data` as they are.
+// A file that claims `header_bytes`, followed by `header` and `data` as they are.
 inline std::string safetensors_claiming(uint64_t header_bytes, std::string_view header,
                                         std::string_view data) {
   std::string file(reinterpret_cast<const char*>(&header_bytes), sizeof header_bytes);

@@ -1,4 +1,5 @@
-// Tests of the safetensors header: what is read, and each way in which a file can lie.
+// Tests of the safetensors header: what is read, and each way in which a file can state something
+// false.
 #include "model/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -291,7 +292,7 @@ TEST(Safetensors, refuses_absurd_structure_before_it_costs_memory) {
   expect_corrupt(safetensors(R"({"a":{"shape":[[[]]]}})", ""), "header", "nested deeper");
 }
 
-// Whatever survives the checks must be safe to use.
+// All entries that pass the checks must be safe to use.
 void expect_consistent(const Entries& entries, std::string_view file) {
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, file.data(), sizeof header_bytes);

@@ -1,4 +1,4 @@
-// Biases, penalties and the most likely tokens against their definitions.
+// Biases, penalties and the most likely tokens, compared with their definitions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ double count_of(const Ids& ids, size_t token) {
   return static_cast<double>(std::ranges::count(ids, static_cast<int32_t>(token)));
 }
 
-// Everything that a choice takes.
+// All inputs of a choice.
 struct ChoiceInput {
   Logits logits;
   Ids prompt, generated, bias_tokens;
@@ -113,7 +113,7 @@ TEST(SamplerPenalties, change_the_logits_as_their_definitions_say) {
 }
 
 TEST(SamplerPenalties, draws_have_the_distribution_of_the_changed_logits) {
-  Random random(20260103);  // fixed, so that the result is as well
+  Random random(20260103);  // fixed, so that the result is fixed too
   for (int round = 0; round < testing::long_or(5, 2); ++round) {
     ChoiceInput c = random_case(random);
     c.logits = random_logits(random, 8);
@@ -134,7 +134,7 @@ TEST(SamplerPenalties, draws_have_the_distribution_of_the_changed_logits) {
       const double expected = shares[i] / total * kDraws;
       sum += (counts[i] - expected) * (counts[i] - expected) / expected;
     }
-    EXPECT_LT(sum, 24.3) << round;  // 7 degrees of freedom: in one of a thousand runs
+    EXPECT_LT(sum, 24.3) << round;  // 7 degrees of freedom: exceeded in one of a thousand runs
   }
 }
 
@@ -195,7 +195,7 @@ TEST(SamplerPenalties, of_nothing_leave_logits_and_choice_alone) {
     EXPECT_EQ(changed, c.logits);
     c.prompt.clear();
     c.generated.clear();
-    c.params.top_logprobs = 7;  // what is told changes no choice
+    c.params.top_logprobs = 7;  // reporting them does not change the choice
     const auto without = c.sampled(changed, round);
     ASSERT_TRUE(with.ok() && without.ok());
     EXPECT_EQ(with->token, without->token);
@@ -226,7 +226,7 @@ TEST(SamplerTop, are_the_most_likely_of_the_raw_logits_in_order) {
   for (int round = 0; round < 500; ++round) {
     ChoiceInput c = random_case(random);
     for (float& logit : c.logits) {
-      if (random.below(3) == 0) logit = std::round(logit);  // equal ones rank by id
+      if (random.below(3) == 0) logit = std::round(logit);  // equal logits rank by id
     }
     c.params.top_logprobs = static_cast<int32_t>(random.below(21));
     c.params.temperature = random.below(2) == 0 ? 0 : 1;
@@ -242,7 +242,7 @@ TEST(SamplerTop, are_the_most_likely_of_the_raw_logits_in_order) {
     ASSERT_EQ(sampled->top_logprobs.size(), ranking.size());
     for (size_t i = 0; i < ranking.size(); ++i) {
       ASSERT_NEAR(sampled->top_logprobs[i], log_softmax(c.logits, ranking[i]), 1e-5);
-      // The same number, to the bit, as that of the sampled token.
+      // Its log probability equals that of the sampled token to the bit.
       if (ranking[i] != sampled->token) continue;
       ASSERT_EQ(sampled->top_logprobs[i], sampled->logprob);
     }

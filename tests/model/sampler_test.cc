@@ -1,4 +1,4 @@
-// The sampler: which tokens may be drawn, how often, and that nothing else decides.
+// The sampler: which tokens may be drawn and how often, and that nothing else affects the choice.
 #include "model/sampler.h"
 
 #include <gtest/gtest.h>
@@ -51,8 +51,9 @@ std::vector<int32_t> ranking(const std::vector<double>& p) {
   return ids;
 }
 
-// What may be drawn, by the definitions: the k most likely; of these the fewest whose (renewed)
-// probabilities reach top_p; of these those within min_p of the best. With the probabilities.
+// The tokens that may be drawn, by the definitions, with their probabilities: the k most likely; of
+// these the fewest whose (renormalised) probabilities reach top_p; of these the ones within min_p
+// of the best.
 std::map<int32_t, double> allowed(const Logits& logits, const SamplerParams& params) {
   const std::vector<double> p = softmax(logits, params.temperature);
   std::vector<int32_t> ids = ranking(p);
@@ -137,7 +138,7 @@ TEST(Sampler, single_filters_leave_what_they_say) {
   EXPECT_EQ(seen({.temperature = 1, .min_p = 0.31, .seed = 5}), (Tokens{1, 3}));
   // The temperature comes first: at 0.5 the probabilities are 0.685, 0.247, 0.062, 0.007.
   EXPECT_EQ(seen({.temperature = 0.5, .top_p = 0.68, .seed = 5}), Tokens{1});
-  // Top-k before top-p: of the two best, 0.625 is the first's share.
+  // Top-k comes before top-p: of the two best, the first has a share of 0.625.
   EXPECT_EQ(seen({.temperature = 1, .top_p = 0.62, .top_k = 2, .seed = 5}), Tokens{1});
 }
 
@@ -153,7 +154,7 @@ TEST(Sampler, equal_logits_rank_by_id_when_top_k_cuts_among_them) {
   EXPECT_EQ(tokens, (std::set<int32_t>{0, 1, 2}));
 }
 
-// Chi-square of draws against the expected shares; seeds are fixed, so the result is as well.
+// Chi-square of draws against the expected shares. The seeds are fixed, so the result is fixed too.
 double chi_square(const Logits& logits, const SamplerParams& params, int draws) {
   const auto shares = allowed(logits, params);
   std::map<int32_t, int> counts;
@@ -174,7 +175,7 @@ TEST(Sampler, draws_have_the_distribution_of_the_softmax) {
     SamplerParams params;
     params.seed = seed;
     params.temperature = 0.5 + 0.3 * static_cast<double>(seed);
-    // 11 degrees of freedom: above 31.3 in one of a thousand runs.
+    // 11 degrees of freedom: 31.3 is exceeded in one of a thousand runs.
     EXPECT_LT(chi_square(logits, params, 20'000), 31.3) << seed;
     params.top_k = 7;  // 6 degrees of freedom
     EXPECT_LT(chi_square(logits, params, 20'000), 22.5) << seed;
@@ -296,7 +297,7 @@ TEST(Sampler, logits_that_are_not_finite_are_an_error) {
 }
 
 TEST(Sampler, extreme_parameters_and_logits_give_a_token_of_the_vocabulary) {
-  // A temperature towards 0 is greedy, also where the quotient is beyond f64.
+  // A temperature near 0 is greedy, even where the quotient is beyond f64.
   const Logits logits = {1, 7, 20, 19, -4};
   for (const double temperature : {1e-3, 1e-30, 1e-300, 1e-308, 5e-324}) {
     SamplerParams params;
@@ -328,7 +329,8 @@ TEST(Sampler, extreme_parameters_and_logits_give_a_token_of_the_vocabulary) {
 TEST(Sampler, a_penalty_beyond_the_range_of_f32_still_ranks_the_penalised_last) {
   SamplerParams params;
   params.repetition_penalty = 1e-300;
-  // Rewarded beyond all others; among rewarded ones nothing is undefined.
+  // Tokens 0 and 1 are rewarded beyond all others; choosing between the two is not undefined
+  // either.
   for (const double temperature : {0.0, 1.0}) {
     params.temperature = temperature;
     const int32_t chosen = token({1, 2, 3, -1}, params, 0, {0, 1});
@@ -336,7 +338,7 @@ TEST(Sampler, a_penalty_beyond_the_range_of_f32_still_ranks_the_penalised_last) 
   }
 }
 
-// A bit for each token.
+// A bit set with one bit for each token.
 std::vector<uint64_t> set_of(const std::vector<int32_t>& tokens, size_t size) {
   std::vector<uint64_t> words((size + 63) / 64);
   for (const int32_t token : tokens) words[token / 64] |= uint64_t{1} << (token % 64);
@@ -366,7 +368,7 @@ TEST(Sampler, chooses_among_allowed_tokens_as_if_there_were_no_others) {
     const auto sampled = draw(logits, params, i);
     ASSERT_TRUE(sampled.ok());
     EXPECT_EQ(sampled->token, expected);
-    // The model's own, whatever is allowed.
+    // The log probability is the model's own, whatever is allowed.
     const auto p = softmax(logits, 1);
     EXPECT_NEAR(sampled->logprob, std::log(p[expected]), 1e-4);
   }

@@ -31,8 +31,8 @@ inline const std::vector<std::string>& fixture_models() {
   return names;
 }
 
-// Models that tests/model/reference made: one of each further family, and
-// more where a family has several ways; then ways of families that other fixtures are of.
+// Models that tests/model/reference made: one of each further family, more where a family has
+// several variants, and then variants of families that other fixtures belong to.
 inline const std::vector<std::string>& family_models() {
   static const std::vector<std::string> names = {
       "gemma3",        "gemma3-caps", "granite",      "olmo2",        "phi3",
@@ -59,7 +59,7 @@ inline std::vector<Isa> isas(std::initializer_list<Isa> wanted) {
   return found;
 }
 
-// The pool of tests that need no other.
+// The thread pool for tests that need no other.
 inline ThreadPool& two_threads() {
   static ThreadPool pool(2);
   return pool;
@@ -80,8 +80,8 @@ inline Ids random_ids(Random& random, size_t count, int vocab_size) {
   return ids;
 }
 
-// The pages of one chain. Their bytes are NaNs to begin with: a page that was used before holds
-// anything, and nothing of it may be seen.
+// The pages of one chain. At first all their bytes are NaNs: a page that was used before may hold
+// anything, and none of it may have an effect.
 class ChainPages {
  public:
   ChainPages(const KvLayout& layout, size_t tokens)
@@ -96,13 +96,13 @@ class ChainPages {
   ChainPages& operator=(const ChainPages&) = delete;
 
   KvPages pages() const { return pages_; }
-  // Uses another chain's page, read-only, in place of an own one.
+  // Uses another chain's page, read-only, in place of its own.
   void share(size_t page, const ChainPages& other) { pages_[page] = other.pages_[page]; }
   void copy(size_t page, const ChainPages& other) {
     std::memcpy(pages_[page], other.pages_[page], layout_.page_bytes());
   }
 
-  // K and V of the first `tokens` tokens, bit for bit, without what else is in the pages.
+  // K and V of the first `tokens` tokens, bit for bit, without the rest of the pages.
   std::vector<uint8_t> written(size_t tokens) const {
     const size_t element = kv_element_bytes(layout_.type);
     std::vector<uint8_t> bytes;
@@ -138,12 +138,12 @@ class ChainPages {
   std::vector<uint8_t*> pages_;
 };
 
-// All that a chain's computation leaves: final hidden states of every token, K and V.
+// All results of computing a chain: the final hidden state of every token, K and V.
 struct Trace {
   std::vector<float> hidden;
   std::vector<uint8_t> kv;
   bool operator==(const Trace& other) const {
-    // As bits: NaNs are equal to themselves, and 0 is not -0.
+    // Compares bits: a NaN equals itself, and 0 does not equal -0.
     return kv == other.kv && hidden.size() == other.hidden.size() &&
            std::memcmp(hidden.data(), other.hidden.data(), hidden.size() * sizeof(float)) == 0;
   }

@@ -1,5 +1,5 @@
-// Stop strings against their definition: over several tokens, in the middle of characters, at the
-// very end, and beginnings that come to nothing.
+// Stop strings, compared with their definition: across several tokens, in the middle of characters,
+// at the very end, and beginnings that are not completed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ Outcome stream_until_stopped(const Ids& ids, const Stops& stops) {
   return outcome;
 }
 
-// By the definition: generation ends with the first token whose text completes a stop string; the
-// answer ends where the first of those that are there then begins.
+// The definition: generation ends with the first token whose text completes a stop string. The
+// answer ends where the first of the stop strings in the text at that moment begins.
 Outcome expected_outcome(const Ids& ids, const Stops& stops) {
   std::string text;
   for (size_t count = 1; count <= ids.size(); ++count) {
@@ -81,7 +81,8 @@ TEST(StopStrings, over_three_and_more_tokens) {
   ASSERT_GE(ids.size(), 7u);
   for (size_t first = 0; first + 2 < ids.size(); ++first) {
     for (const size_t over : {size_t{3}, ids.size() - first}) {
-      // From inside the first token to inside the last, where they have an inside.
+      // The stop string begins inside the first token and ends inside the last, if these are long
+      // enough.
       const auto size_of = [&](size_t i) {
         return demo_tokenizer().decode(std::span(ids).subspan(i, 1), true).size();
       };
@@ -100,7 +101,8 @@ TEST(StopStrings, in_the_middle_of_characters_that_are_several_tokens) {
   const std::string smile = "\xF0\x9F\x98\x80", grin = "\xF0\x9F\x98\x81";
   if (plain_ids_of(smile).size() < 2)
     GTEST_SKIP() << "SKIPPED: the tokenizer has this character whole";
-  // They differ in the last byte: each smile is a beginning of the stop string that fails.
+  // The two differ in the last byte: each smile begins like the stop string but does not complete
+  // it.
   for (const std::string& text : {smile + smile + grin + "!", smile + "a" + smile, grin, smile}) {
     expect_as_defined(plain_ids_of(text), {grin});
     expect_as_defined(plain_ids_of(text), {smile + grin, grin + "!"});

@@ -1,4 +1,4 @@
-// Templates in files and in tokenizer_config.json.
+// Chat templates in files and in tokenizer_config.json.
 #include "model/template_files.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests of a model folder's tensors: one file or shards, and indexes that lie.
+// Tests of a model folder's tensors: one file or shards, and indexes that state something false.
 #include <gtest/gtest.h>
 
 #include <algorithm>

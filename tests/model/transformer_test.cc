@@ -1,4 +1,4 @@
-// The forward pass: which states come out, what is written where, what it refuses.
+// The forward pass: which states it returns, what it writes where, and what it refuses.
 #include "model/transformer.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ std::vector<float> random_vector(Random& random, int n, double around) {
   return values;
 }
 
-// `memory` receives what the matrix lies in.
+// A random matrix; `memory` receives the memory in which it lies.
 PackedMatrix random_matrix(Random& random, int n, int k, std::vector<AlignedBytes>& memory) {
   PackedMatrix matrix = describe_matrix(WeightType::kF32, MatrixLayout::kPanels16, n, k);
   memory.push_back(allocate_aligned(matrix.bytes()));
@@ -147,7 +147,7 @@ TEST(Transformer, gives_the_states_that_are_wanted_slice_by_slice) {
       expected.insert(expected.end(), hidden.end() - static_cast<ptrdiff_t>(outputs * width),
                       hidden.end());
     }
-    // A guard behind the last state: no more is written than was wanted.
+    // A guard lies behind the last state: nothing is written beyond the wanted states.
     std::vector<float> hidden(expected.size() + width, 12345.0f);
     transformer.forward(slices, hidden.data());
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), hidden.begin()));
@@ -211,7 +211,8 @@ TEST(Transformer, a_slice_writes_its_own_slots_only) {
   EXPECT_FALSE(std::equal(before.begin(), before.end(), after.begin()));
 }
 
-// Which tokens' states change if the token at `changed` is another: those in [changed, last].
+// Expects that another token at `changed` changes exactly the states of the tokens in [changed,
+// last].
 void expect_reach(RandomModel& model, size_t changed, size_t last) {
   constexpr size_t kTokens = 200, kWidth = 24;
   ThreadPool pool(1);

@@ -1,4 +1,4 @@
-// The types of weights that follow from what a model's files have.
+// How the types of weights follow from the types in a model's files.
 #include "model/weight_choice.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-// Files with so many bytes of each type.
+// Files with the given number of bytes of each type.
 TensorFiles files_with(const std::vector<std::pair<std::string, uint64_t>>& types) {
   std::vector<TensorFiles::Located> tensors;
   for (const auto& [type, bytes] : types) {
@@ -85,7 +85,7 @@ TEST(WeightChoice, has_folders_of_plain_numbers_as_bf16) {
   EXPECT_EQ(given->load.type_why, "");
 }
 
-// As in files of llama.cpp, whose embedding has more bits than the layers.
+// As in files of llama.cpp, the embedding has more bits than the layers.
 GgmlType with_finer_embedding(const std::string& name) {
   return name == "model.embed_tokens.weight" ? kGgmlQ8_0 : kGgmlQ4_0;
 }
@@ -122,7 +122,7 @@ TEST(WeightChoice, takes_over_all_blocks_of_a_file_in_two_types) {
     EXPECT_EQ(squared_error(weights.layers[i].down.matrix, exact->weights.layers[i].down.matrix),
               0);
   }
-  // Little more than the file has, and other K and V than with int4 throughout.
+  // The weights take little more than the file, and K and V differ from those with int4 throughout.
   EXPECT_LT(static_cast<double>(weights.bytes()), 1.1 * static_cast<double>(fs::file_size(file)));
   EXPECT_FALSE(int4->weights.mixed_types);
   EXPECT_NE(followed->root_key("a"), int4->root_key("a"));

@@ -1,4 +1,4 @@
-// What the metadata says about the model, and what is refused by name.
+// The model's configuration from the metadata, and what is refused by name.
 #include <gtest/gtest.h>
 
 #include "model/gguf/config.h"
@@ -224,7 +224,7 @@ TEST(GgufConfig, reads_scalings_of_rope) {
   ASSERT_TRUE(yarn.ok()) << yarn.error().to_string();
   EXPECT_EQ(yarn->rope.scaling, RopeScaling::kYarn);
   EXPECT_EQ(yarn->rope.original_context, 128);
-  // A window that reaches as far as the context is none.
+  // A window as long as the context counts as no window.
   EXPECT_EQ(config_of(SmallModel().file([](GgufWriter& out) {
               out.u32("qwen3.attention.sliding_window", 256);
             }))->window,

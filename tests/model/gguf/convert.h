@@ -1,5 +1,5 @@
-// Hugging Face model folders as GGUF files, and the same numbers as a folder again: what a
-// converter does, for comparisons.
+// Converts Hugging Face model folders to GGUF files, and writes the same numbers as a folder again,
+// for comparisons.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ using PlainTensors = std::map<std::string, PlainTensor>;
 // All tensors of the folder's safetensors files.
 PlainTensors read_tensors(const std::filesystem::path& folder);
 
-// The bytes of `values` in a type; Q8_0, Q5_0 and Q4_0 round to nearest with the largest value of
-// each 32 as scale.
+// The bytes of `values` in a type. Q8_0, Q5_0 and Q4_0 round to nearest; their scale is the largest
+// value of each 32.
 std::string encode_values(const std::vector<float>& values, GgmlType type);
-// What these bytes stand for.
+// The values that these bytes encode.
 std::vector<float> decode_values(const std::string& bytes, GgmlType type);
 
 // The tensors as a file holds them: matrices in `type`, vectors in F32.
@@ -37,14 +37,14 @@ PlainTensors rounded(const PlainTensors& tensors, GgmlType type);
 void write_folder(const std::filesystem::path& from, const PlainTensors& tensors,
                   const std::filesystem::path& to);
 
-// Keys of the model, its tokenizer and template, as converters write them. A tokenizer that is not
-// byte-level BPE of the Qwen2 kind is replaced by one of bytes.
+// Writes the keys of the model, its tokenizer and template as converters do. A tokenizer that is
+// not byte-level BPE of the Qwen2 kind is replaced by one of bytes.
 void write_metadata(const std::filesystem::path& folder, GgufWriter& out);
-// Tensors in the order of their names, those with an index in [begin, end).
+// Writes the tensors in the order of their names, those with an index in [begin, end).
 void write_tensors(const std::filesystem::path& folder, const PlainTensors& tensors, GgmlType type,
                    GgufWriter& out, size_t begin = 0, size_t end = SIZE_MAX);
 
-// The type of the matrix that the checkpoint calls so.
+// The type for the matrix with this name in the checkpoint.
 using TypeOf = std::function<GgmlType(const std::string& name)>;
 // Writes the whole model to the file `to`.
 void write_gguf(const std::filesystem::path& folder, const PlainTensors& tensors,

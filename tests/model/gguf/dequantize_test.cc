@@ -1,4 +1,5 @@
-// The block formats against the reference tool's values, and value by value against the layouts.
+// The block formats, compared with the reference tool's values and, value by value, with the
+// layouts.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -38,8 +39,8 @@ INSTANTIATE_TEST_SUITE_P(Files, GgufTypes,
 
 using Bytes = std::vector<uint8_t>;
 
-// Bits of a block, counted from the lowest of byte `at`: layouts are written down here as where the
-// bits of value i are, without the loops that a reader has.
+// Bits of a block, counted from the lowest bit of byte `at`. The layouts here say where the bits of
+// value i are, without the loops of a reader.
 unsigned bits(const Bytes& block, size_t at, size_t first_bit, size_t count) {
   unsigned value = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -53,7 +54,7 @@ double half(const Bytes& block, size_t at) {
   return f16_to_f32(static_cast<uint16_t>(block[at] | block[at + 1] << 8));
 }
 
-// A scale, or offset, of Q4_K and Q5_K, whose 12 bytes begin at `at`.
+// A scale or an offset of Q4_K or Q5_K, whose 12 bytes begin at `at`.
 unsigned six_bits(const Bytes& block, size_t at, size_t i, bool is_offset) {
   const size_t low = at + (is_offset ? 4 : 0);
   if (i < 4) return bits(block, low + i, 0, 6);
@@ -155,8 +156,8 @@ std::vector<Layout> large_layouts() {
   };
 }
 
-// In f64 every layout's formula is exact but for the last addition, so rounding it to f32 gives
-// what the formats' definition, which rounds there, gives.
+// In f64 every layout's formula is exact except for the last addition. Rounding its result to f32
+// therefore gives the same as the formats' definition, which rounds there.
 TEST(GgufDequantize, every_value_of_random_blocks_is_as_the_layout_has_it) {
   Random random(test_seed());
   std::vector<Layout> layouts = small_layouts();

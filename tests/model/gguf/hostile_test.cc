@@ -1,4 +1,4 @@
-// GGUF files that break readers: each is refused by name, whatever else is changed in it.
+// GGUF files that break readers: each is refused by name, whatever else is changed in the file.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -59,7 +59,7 @@ TEST(GgufHostile, the_committed_seeds_are_those_of_the_code) {
   }
 }
 
-// Reads all that there is to read: sanitizers see what goes wrong.
+// Reads everything that can be read, so that sanitizers see what goes wrong.
 void read_everything(const fs::path& path, std::string_view file) {
   const auto header = parse_gguf_header(bytes_of(file));
   if (header.ok()) {
@@ -78,7 +78,8 @@ void read_everything(const fs::path& path, std::string_view file) {
   EXPECT_FALSE(model.error().message.empty());
 }
 
-// A number of the format at a random place, or a few bytes: what length fields are made of.
+// Writes a number that could break length fields, or any byte, at a random place; or cuts the file
+// there, removes a few bytes or inserts some.
 void damage(Random& random, std::string& file) {
   constexpr uint64_t kNumbers[] = {0,          1,          7,           31,          255,
                                    0xFFFF,     0x7FFFFFFF, 0x80000000,  0xFFFFFFFF,  1ull << 32,

@@ -1,4 +1,4 @@
-// Blocks of GGUF files that are taken over as they are: no weight is rounded a second time.
+// Blocks of GGUF files are taken over unchanged: no weight is rounded a second time.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ std::unique_ptr<Model> load_as(const fs::path& path, WeightType type,
   return model.ok() ? *std::move(model) : nullptr;
 }
 
-// Logits of the last token of a fixed chain.
+// The logits of the last token of a fixed chain.
 std::vector<float> logits_of_model(const Model& m) {
   Transformer transformer(m.config, m.weights, *m.kernels, m.kv_layout, two_threads());
   Ids ids;
@@ -52,7 +52,7 @@ void expect_same_rows(const PackedMatrix& a, const PackedMatrix& b) {
   }
 }
 
-// All matrices of `kept` are blocks, and what those of `exact` hold in f32.
+// Expects that all matrices of `kept` are blocks and have the values that `exact` has in f32.
 void expect_kept(const Weights& kept, const Weights& exact) {
   EXPECT_TRUE(kept.block_scales);
   EXPECT_FALSE(exact.block_scales);
@@ -78,8 +78,8 @@ struct Kept {
 };
 class KeptBlocks : public ::testing::TestWithParam<Kept> {};
 
-// Rows of 64 and 160 weights, which are no whole groups of 128; rows of Q and K in another order;
-// an embedding that is the LM head, too.
+// Covers rows of 64 and 160 weights, which are not whole groups of 128, rows of Q and K in another
+// order, and an embedding that is also the LM head.
 TEST_P(KeptBlocks, are_the_weights_of_the_file_to_the_last_bit) {
   for (const char* name : {"llama-mha", "llama3-rope", "qwen2-bias"}) {
     SCOPED_TRACE(name);
@@ -93,7 +93,7 @@ TEST_P(KeptBlocks, are_the_weights_of_the_file_to_the_last_bit) {
   }
 }
 
-// The same numbers, once taken over and once rounded again: the activations are rounded alike.
+// The same numbers, once taken over and once rounded again. The activations are rounded alike.
 TEST_P(KeptBlocks, give_logits_nearer_to_the_files_than_another_rounding_does) {
   const fs::path source = model_dir("qwen3-gqa");
   const PlainTensors tensors = read_tensors(source);
@@ -112,7 +112,7 @@ TEST_P(KeptBlocks, give_logits_nearer_to_the_files_than_another_rounding_does) {
   EXPECT_LT(error, squared_distance(logits_of_model(*rounded_again), expected));
 }
 
-// Neither packed weights nor pages of one are taken for those of the other.
+// The packed weights are found again, and the root key of the pages stays the same.
 TEST_P(KeptBlocks, are_packed_once_and_found_again) {
   TemporaryFolder folder;
   TemporaryFolder state;
@@ -151,7 +151,8 @@ TEST(MixedBlocks, of_four_bits_give_the_same_bits_in_int8_and_int4) {
   EXPECT_NE(int8->root_key("a"), int4->root_key("a"));
 }
 
-// Files of one type have some matrices in others. What is multiplied together is one matrix.
+// Files of one type have some matrices in other types. Matrices that are multiplied together form
+// one matrix.
 TEST(MixedBlocks, are_taken_over_where_all_that_is_multiplied_together_can_be) {
   const fs::path source = model_dir("qwen3-gqa");
   const PlainTensors tensors = read_tensors(source);
@@ -176,7 +177,7 @@ TEST(MixedBlocks, are_taken_over_where_all_that_is_multiplied_together_can_be) {
     const auto plain = load_as(folder.path(), type);
     ASSERT_TRUE(exact && mixed && plain);
     EXPECT_TRUE(mixed->weights.block_scales);
-    // Kept if it can be, else what the folder of the same numbers gives.
+    // A matrix is kept if it can be; otherwise it is as the folder with the same numbers gives it.
     const auto expect = [&](const PackedMatrix& matrix, bool kept, const PackedMatrix& in_file,
                             const PackedMatrix& in_folder) {
       EXPECT_EQ(matrix.block_scales, kept);
@@ -196,7 +197,7 @@ TEST(MixedBlocks, are_taken_over_where_all_that_is_multiplied_together_can_be) {
   }
 }
 
-// Q, K and V, and gate and up, as one tensor each.
+// Here Q, K and V are one tensor, and so are gate and up.
 TEST(MixedBlocks, of_fused_tensors_are_taken_over) {
   constexpr uint64_t kHidden = SmallModel::kHidden, kInner = SmallModel::kInner;
   constexpr uint64_t kRows = (SmallModel::kHeads + 2) * SmallModel::kHeadDim;

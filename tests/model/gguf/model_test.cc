@@ -1,4 +1,4 @@
-// Models in GGUF give what the same models give as Hugging Face folders.
+// Models in GGUF give the same results as the same models as Hugging Face folders.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -34,7 +34,7 @@ std::vector<uint32_t> logit_bits(const Model& m, int tokens = 40) {
   return bits;
 }
 
-// The same. Empty, and a failure, if it cannot be loaded.
+// The same for the model at `path`; empty, and a test failure, if it cannot be loaded.
 std::vector<uint32_t> logit_bits(const fs::path& path, const ModelOptions& options,
                                  int tokens = 40) {
   const auto model = load_model(path, options, two_threads());
@@ -43,7 +43,7 @@ std::vector<uint32_t> logit_bits(const fs::path& path, const ModelOptions& optio
   return logit_bits(**model, tokens);
 }
 
-// The demo model in long tests; by default a small one that is of the same family.
+// Uses the demo model in long tests, and by default a small one of the same family.
 TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
   const fs::path source = long_tests() ? demo_model_dir() : model_dir("qwen3-gqa");
   const PlainTensors tensors = read_tensors(source);
@@ -55,14 +55,14 @@ TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
     write_gguf(source, tensors, type, file);
     const auto expected = logit_bits(folder.path(), exact());
     EXPECT_EQ(logit_bits(file, exact()), expected);
-    // Packed from the same numbers: as int8, too, unless its blocks are taken over as they are.
+    // Also int8 is packed from the same numbers, except where blocks are taken over unchanged.
     if (type == kGgmlQ8_0 || type == kGgmlQ4_0) continue;
     EXPECT_EQ(logit_bits(file, exact(WeightType::kInt8)),
               logit_bits(folder.path(), exact(WeightType::kInt8)));
   }
 }
 
-// Files that tests/model/reference wrote with the names and keys that llama.cpp has.
+// The files were written by tests/model/reference with the names and keys of llama.cpp.
 TEST(GgufModel, every_family_gives_the_bits_of_its_folder) {
   constexpr int kTokens = 150;  // beyond the windows, and over two pages
   const std::vector<WeightType> types = {WeightType::kF32, WeightType::kBf16, WeightType::kInt4};
@@ -106,7 +106,8 @@ TEST(GgufModel, the_demo_model_in_bf16_is_the_demo_model) {
   EXPECT_TRUE((*gguf)->tokenizer.think_tokens().has_value());
 }
 
-// Architecture llama has other rows of Q and K; Llama 3's frequencies are a tensor.
+// Files of the architecture llama order the rows of Q and K differently; Llama 3's frequencies are
+// a tensor.
 class GgufFixture : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(GgufFixture, gives_the_bits_of_the_folder) {
@@ -122,7 +123,7 @@ TEST_P(GgufFixture, gives_the_bits_of_the_folder) {
   }
   ModelConfig config = *load_model_config(file);
   const ModelConfig expected = *load_model_config(source);
-  // Heads of eight values have too few frequencies to tell one context from another.
+  // Heads of eight values have too few frequencies for the original context to be told from them.
   if (config.rope.scaling == RopeScaling::kLlama3) {
     config.rope.original_context = expected.rope.original_context;
   }
@@ -137,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Models, GgufFixture,
                            return name;
                          });
 
-// Files of the reference tool, and the folder that it made them of.
+// Files of the reference tool, and the folder from which it made them.
 TEST(GgufModel, files_of_another_tool_give_what_their_folder_gives) {
   const fs::path fixtures = fixtures_dir() / "gguf-types";
   const auto folder = load_model(fixtures / "hf", {}, two_threads());
@@ -219,7 +220,7 @@ TEST(GgufModel, a_file_that_is_no_model_is_said_to_be_none) {
   const auto named = load_model(folder.write("notes.gguf", "hello"), {}, two_threads());
   ASSERT_FALSE(named.ok());
   EXPECT_EQ(named.error().code, ErrorCode::kDataCorrupt);
-  // The letters are enough.
+  // The magic letters are enough.
   EXPECT_TRUE(load_model(folder.write("blob", SmallModel().file()), exact(), two_threads()).ok());
 }
 

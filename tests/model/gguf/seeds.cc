@@ -1,4 +1,4 @@
-// The seeds: each is the small model, or less, with one thing wrong.
+// The seeds: each is the small model, or a part of it, with one thing wrong.
 #include "tests/model/gguf/seeds.h"
 
 #include <functional>
@@ -13,14 +13,14 @@ constexpr uint64_t kHuge = uint64_t{1} << 62;
 
 using Add = std::function<void(GgufWriter&)>;
 
-// A file of nothing but what `add` writes.
+// A file that has only what `add` writes.
 std::string only(const Add& add) {
   GgufWriter out;
   add(out);
   return out.file();
 }
 
-// The table of one tensor of 8 numbers, which are there.
+// A file whose table has one tensor; the data of its 8 numbers exists.
 std::string one_tensor(const std::vector<uint64_t>& dimensions, uint32_t type, uint64_t offset) {
   return only([&](GgufWriter& out) { out.raw_tensor("t", dimensions, type, offset); }) +
          std::string(32, 'x');

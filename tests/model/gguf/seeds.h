@@ -1,4 +1,5 @@
-// Small GGUF files: some right, the others one for each way in which files have broken readers.
+// Small GGUF files: some are right, and there is one for each way in which files have broken
+// readers.
 #pragma once
 
 #include <string>
@@ -9,14 +10,14 @@ namespace cascade::testing {
 struct GgufSeed {
   std::string name;
   std::string file;
-  // What reading it as a model says: the field of the error; empty if nothing is wrong.
+  // The field of the error when the file is read as a model; empty if nothing is wrong.
   std::string field;
   // A part of the message.
   std::string says;
 };
 
-// The same at every call. They are committed in tests/model/data/gguf, too, where the fuzzer finds
-// them; a test compares.
+// The same seeds at every call. They are also committed in tests/model/data/gguf, where the fuzzer
+// finds them; a test compares the two.
 std::vector<GgufSeed> gguf_seeds();
 
 }  // namespace cascade::testing

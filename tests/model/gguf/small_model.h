@@ -1,4 +1,4 @@
-// A GGUF model of one layer and 300 tokens, as a writer that a test changes before it is written.
+// A GGUF model of one layer and 300 tokens, given as a writer that a test changes before it writes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace cascade::testing {
 
-// What to leave out, for the caller to write otherwise.
+// `without` lists the keys and tensors that are left out, so that the test can write them
+// otherwise.
 struct SmallModel {
   std::string architecture = "qwen3";
   std::set<std::string> without;  // keys and tensors
@@ -67,7 +68,8 @@ struct SmallModel {
     if (has("template")) out.text("tokenizer.chat_template", "{{ messages[0].content }}");
   }
 
-  // F32, all of one value that names its tensor, so that a wrong one is seen.
+  // The tensors are F32. All values of a tensor are one number that identifies it, so that a mix-up
+  // shows.
   void write_tensors(GgufWriter& out) const {
     const auto tensor = [&](const std::string& name, const std::vector<uint64_t>& dimensions) {
       if (!has(name)) return;
@@ -102,7 +104,7 @@ struct SmallModel {
     write_tensors(out);
   }
 
-  // The model with something added, by a function of the writer.
+  // The file of the model, with whatever `add` writes in addition.
   std::string file(const std::function<void(GgufWriter&)>& add = {}) const {
     GgufWriter out;
     if (add) add(out);

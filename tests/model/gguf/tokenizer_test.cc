@@ -1,4 +1,5 @@
-// Tokenizers of GGUF files give the ids of the reference, and of the same model's tokenizer.json.
+// Tokenizers of GGUF files give the ids of the reference, and those of the same model's
+// tokenizer.json.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -44,7 +45,7 @@ TEST_P(GgufVocab, texts_have_the_ids_of_the_reference) {
   ASSERT_TRUE(text.ok()) << text.error().to_string();
   auto inputs = split_at(*read_file(path + ".inp", 1 << 20), "\n__ggml_vocab_test__\n");
   const auto outputs = split_at(*read_file(path + ".out", 1 << 20), "\n");
-  // The last part of each is what comes after the last end of line.
+  // The last part of each file is the text after its last separator.
   ASSERT_GE(inputs.size(), 40u);
   ASSERT_EQ(inputs.size(), outputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -95,7 +96,7 @@ TEST(GgufTokenizer, of_the_demo_model_gives_the_ids_of_its_tokenizer_json) {
 
 Result<Tokenizer> tokenizer_of(const SmallModel& small,
                                const std::function<void(GgufWriter&)>& add) {
-  static std::string file;  // views into it live as long as the next call
+  static std::string file;  // views into it are valid until the next call
   file = small.file(add);
   const auto header = parse_gguf_header(bytes_of(file));
   EXPECT_TRUE(header.ok()) << header.error().to_string();
@@ -123,9 +124,9 @@ TEST(GgufTokenizer, what_is_not_known_is_refused_by_name) {
   EXPECT_EQ(missing.error().field, "tokenizer.ggml.pre");
 }
 
-// Each name of the table, by what it does to digits, capitals, contractions and signs.
+// Checks each name of the table by how it cuts digits, capitals, contractions and signs.
 TEST(GgufTokenizer, names_of_pre_tokenizers_cut_as_their_families_do) {
-  // Every pair of characters is a token, so that ids show where no merge may happen.
+  // Every pair of characters is a token, so that the ids show where no merge is allowed.
   const std::string sample = "a1234 AbCd it's x/\n";
   const auto pieces_of = [&](const char* pre) {
     std::vector<std::string> names = SmallModel::tokens();
@@ -170,14 +171,14 @@ TEST(GgufTokenizer, names_of_pre_tokenizers_cut_as_their_families_do) {
        {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"}) {
     EXPECT_EQ(pieces_of(pre), "a|1|2|3|4| A|bC|d| i|t|'s| x|/|\n") << pre;
   }
-  // Capitals begin words; the o200k family keeps contractions with them.
+  // Capital letters begin words; the o200k family keeps contractions with their words.
   EXPECT_EQ(pieces_of("tekken"), "a|1|2|3|4| A|b|Cd| i|t|'s| x|/\n");
   EXPECT_EQ(pieces_of("gpt-4o"), "a|12|3|4| A|b|Cd| i|t'|s| x|/\n");
   EXPECT_EQ(pieces_of("falcon"), "a|12|3|4| A|bC|d| i|t|'|s| x|/|\n");
   EXPECT_EQ(pieces_of("default"), "a|12|3|4| A|bC|d| i|t|'|s| x|/|\n");
 }
 
-// A vocabulary of characters, and pieces with scores, in SentencePiece's way.
+// A tokenizer with a vocabulary of characters, and pieces with scores, as in SentencePiece.
 Tokenizer scored(const std::vector<std::pair<std::string, float>>& pieces) {
   std::vector<std::string> texts = {"<unk>", "<s>", "</s>"};
   std::vector<int32_t> types = {2, 3, 3};
@@ -215,12 +216,12 @@ TEST(GgufTokenizer, the_piece_with_the_best_score_is_made_first) {
   EXPECT_EQ(cut(without_abc, "abab"), Texts({"ab", "ab"}));
 }
 
-// Equal scores: the leftmost, whichever pieces they are.
+// If scores are equal, the leftmost pair is joined, whichever pieces they are.
 TEST(GgufTokenizer, of_equal_scores_the_leftmost_piece_is_made_first) {
   const Tokenizer tied = scored({{"a", -9}, {"b", -9}, {"c", -9}, {"bc", -1}, {"ab", -1}});
   EXPECT_EQ(cut(tied, "abc"), Texts({"ab", "c"}));
   EXPECT_EQ(cut(tied, "bcab"), Texts({"bc", "ab"}));
-  // Long words go another way through the code.
+  // Long words take another path through the code.
   std::string word;
   Texts expected;
   for (int i = 0; i < 40; ++i) {

@@ -1,4 +1,4 @@
-// Writes GGUF files, right and wrong ones.
+// Writes GGUF files, both right and wrong ones.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace cascade::testing {
 
-// The numbers that the format has for types of tensors.
+// The format's numbers for the types of tensors.
 enum GgmlType : uint32_t {
   kGgmlF32 = 0,
   kGgmlF16 = 1,
@@ -35,12 +35,12 @@ inline void append_string(std::string& out, std::string_view text) {
   out += text;
 }
 
-// Keys and tensors come in the order in which they were given. What is written is as the caller
-// says it is, be it wrong.
+// Keys and tensors are written in the order in which they were given, and exactly as the caller
+// gives them, even if that is wrong.
 class GgufWriter {
  public:
   uint32_t version = 3;
-  uint64_t alignment = 32;  // of the data; no key says so
+  uint64_t alignment = 32;  // of the data; no key states it
 
   GgufWriter& raw_key(std::string_view key, uint32_t type, std::string_view value) {
     append_string(keys_, key);
@@ -88,7 +88,7 @@ class GgufWriter {
     return raw_array(key, static_cast<uint32_t>(type), values.size(), bytes);
   }
 
-  // `dimensions`: the one whose values lie side by side first.
+  // The first of `dimensions` is the one whose values lie side by side.
   GgufWriter& tensor(std::string_view name, const std::vector<uint64_t>& dimensions, uint32_t type,
                      std::string_view bytes) {
     data_.resize((data_.size() + alignment - 1) / alignment * alignment, '\0');
@@ -107,7 +107,7 @@ class GgufWriter {
     return *this;
   }
 
-  // Other counts than there are entries.
+  // Claims other counts than the file has entries.
   GgufWriter& claim(uint64_t tensors, uint64_t keys) {
     tensor_count_ = tensors;
     key_count_ = keys;

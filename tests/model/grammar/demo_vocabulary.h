@@ -1,4 +1,4 @@
-// The demo model's tokens, as constrained sampling sees them.
+// The demo model's tokens as constrained sampling sees them.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What compiled grammars take, and which of them are kept.
+// How much memory compiled grammars take, and which of them are kept.
 #include "model/grammar/grammar_cache.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Shared get(GrammarCache& cache, const std::string& schema) {
   return grammar.ok() ? *grammar : nullptr;
 }
 
-// Different for each number; some 40 KB, and much more when it is used.
+// A different schema for each number. Its grammar takes about 40 KB, and much more once it is used.
 std::string schema_of(int i) {
   const std::string n = std::to_string(i);
   return R"({"type": "object", "title": ")" + n + R"(", "properties": {"id": {"type": "string",
@@ -34,7 +34,7 @@ std::string schema_of(int i) {
          R"(}}, "kind": {"enum": ["a)" + n + R"(", "b", "c"]}}, "required": ["id", "values"]})";
 }
 
-// Takes random tokens that are allowed.
+// Takes random tokens from those that are allowed.
 void use(const Shared& grammar, Random& random, int steps) {
   auto constraint = OutputConstraint::behind(grammar, demo_vocabulary(), Thoughts::kNone, {});
   ASSERT_TRUE(constraint.ok());
@@ -65,7 +65,7 @@ TEST(GrammarCache, gives_the_same_grammar_again_and_keeps_no_error) {
   EXPECT_EQ(get(cache, "true"), first);
   EXPECT_NE(get(cache, R"({"type": "null"})"), first);
   EXPECT_FALSE(cache.get(GrammarKind::kJsonSchema, "false", demo_vocabulary()).ok());
-  // The same text is something else for another kind.
+  // The same text means something else as another kind.
   EXPECT_FALSE(cache.get(GrammarKind::kParts, "true", demo_vocabulary()).ok());
   EXPECT_TRUE(cache.get(GrammarKind::kJsonObject, "", demo_vocabulary()).ok());
   EXPECT_EQ(cache.size(), 3u);
@@ -84,7 +84,8 @@ TEST(GrammarCache, drops_what_was_not_used_for_longest_and_nothing_that_somebody
   }
   EXPECT_FALSE(again.expired());
   EXPECT_EQ(get(cache, schema_of(0)), held);
-  // Alone it is over the bound; then what was learned of it goes, and it goes on as it was.
+  // This grammar alone exceeds the bound. What it has learned is then forgotten, and the grammar
+  // works as before.
   GrammarCache small(1);
   const Shared own = get(small, schema_of(0));
   use(own, random, 20);
@@ -136,14 +137,14 @@ TEST(GrammarCache, of_many_schemas_it_keeps_as_many_as_there_is_memory_for) {
     most = std::max(most, cache.memory_bytes());
     most_resident = std::max(most_resident, resident_bytes());
   }
-  // The bound is used, and there are fewer than came.
+  // The memory bound is used, and fewer grammars are kept than were compiled.
   EXPECT_GT(most, bytes_max / 2);
   EXPECT_LT(cache.size(), schemas * 5 / 6);
   const size_t grown = most_resident - before;
   std::cout << cache.size() << " grammars, " << (most >> 10) << " KiB counted, " << (grown >> 10)
             << " KiB more resident\n";
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep freed memory
-  // What malloc keeps is up to the machine.
+  // How much freed memory malloc keeps depends on the machine.
   if (testing::long_tests()) {
     EXPECT_LT(grown, 2 * bytes_max);
   }

@@ -1,4 +1,4 @@
-// Grammars in tests: what they take.
+// For tests: checks which texts a grammar accepts.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace cascade::testing {
 
-// Compiled, with a matcher's automaton; a failure of the test if it is refused.
+// A compiled grammar with a matcher's automaton; the test fails if the schema is refused.
 class Accepting {
  public:
   Accepting(GrammarKind kind, std::string_view text) {
@@ -24,19 +24,19 @@ class Accepting {
   explicit Accepting(std::string_view schema) : Accepting(GrammarKind::kJsonSchema, schema) {}
 
   GrammarAutomaton& automaton() { return *automaton_; }
-  // All of `text`.
+  // Whether the grammar accepts all of `text` as a whole.
   bool takes(std::string_view text) {
     Matcher matcher(*automaton_);
     return matcher.accept(text) && matcher.is_complete();
   }
-  // As a beginning.
+  // Whether the grammar accepts `text` as a beginning.
   bool begins(std::string_view text) { return Matcher(*automaton_).accept(text); }
 
  private:
   std::unique_ptr<GrammarAutomaton> automaton_;
 };
 
-// The message with which a schema is refused; empty if it is not.
+// The message with which a schema is refused; empty if it is accepted.
 inline std::string refusal(std::string_view text, GrammarKind kind = GrammarKind::kJsonSchema) {
   const auto grammar = compile_grammar(kind, text, "schema");
   if (grammar.ok()) return "";

@@ -1,4 +1,4 @@
-// Schemas as libraries write them: each is held, or refused for what it says.
+// Schemas as libraries write them: each is enforced, or refused with the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ OrderedJson schemas_of(const std::string& library) {
   return OrderedJson::parse(file);
 }
 
-// How many documents were looked at.
+// Returns how many documents were checked.
 int hold(const OrderedJson& schema, Random& random) {
   testing::Accepting grammar(schema.dump());
   int documents = 0;

@@ -1,4 +1,4 @@
-// Generations of the demo model's tokens that are held to a grammar, token by token.
+// Generations with the demo model's tokens that must follow a grammar, token by token.
 #include "model/grammar/output_constraint.h"
 
 #include <gmock/gmock.h>
@@ -80,7 +80,7 @@ TEST(OutputConstraint, random_tokens_that_it_allows_make_documents) {
       const std::vector<int32_t> ids = ids_of(**allowed);
       ASSERT_FALSE(ids.empty());
       int32_t token = ids[random.below(ids.size())];
-      // Else strings have no end: most tokens go on with them.
+      // Without this, strings would not end: most tokens continue them.
       for (const char* closing : {"\"", "}", "]"}) {
         if (random.below(3) != 0 && (*allowed)->has(id_of(closing))) token = id_of(closing);
       }
@@ -89,7 +89,7 @@ TEST(OutputConstraint, random_tokens_that_it_allows_make_documents) {
       if (token == end) break;
       tokens.push_back(token);
       if (step % 50 != 7) continue;
-      // What another process makes of the tokens so far allows the same.
+      // A constraint that another process resumes from the tokens so far allows the same tokens.
       auto resumed = OutputConstraint::behind(own, demo_vocabulary(), Thoughts::kNone, tokens);
       ASSERT_TRUE(resumed.ok());
       EXPECT_EQ((*resumed->allowed())->words, (*constraint.allowed())->words);

@@ -1,4 +1,4 @@
-// Grammars that are put together of texts and documents, such as calls of tools.
+// Grammars that are composed of texts and documents, such as calls of tools.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

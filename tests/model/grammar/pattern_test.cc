@@ -1,4 +1,4 @@
-// Patterns against the standard library's, on random texts.
+// Patterns, compared with the standard library's on random texts.
 #include "model/grammar/pattern.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ TEST(Pattern, finds_what_the_standard_library_finds) {
                             "(?!$)(?!a)."};
   size_t found = 0;
   for (const char* pattern : patterns) {
-    // The library knows no named groups.
+    // The library does not know named groups.
     const std::string plain = std::regex_replace(std::string(pattern), std::regex("\\?<n>"), "");
     const std::regex reference(plain, std::regex::ECMAScript);
     for (int i = 0; i < 300; ++i) {
@@ -140,7 +140,7 @@ TEST(Pattern, refuses_what_is_not_regular_or_not_known) {
   }
 }
 
-// What is left out is not wrong: all that is accepted is in the pattern.
+// What remains is not wrong: every accepted text matches the pattern.
 TEST(Pattern, has_the_shorter_texts_where_states_run_out) {
   size_t work = SIZE_MAX;
   const auto dfa = compile_pattern("^(a|b)*a(a|b){10}$", work);
@@ -155,7 +155,7 @@ TEST(Pattern, has_the_shorter_texts_where_states_run_out) {
   EXPECT_THAT(problem("^(a|b)*a(a|b){20}$"), HasSubstr("more than 4000 states"));
 }
 
-// Distances to all that might be the last part would be told apart.
+// Otherwise the distances to every "@" that might begin the last part would all be distinguished.
 TEST(Pattern, does_not_keep_what_another_way_makes_needless) {
   size_t work = SIZE_MAX;
   const auto dfa = compile_pattern("^[\\s\\S]{1,}@[\\s\\S]{0,64}$", work);

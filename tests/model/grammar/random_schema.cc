@@ -1,4 +1,4 @@
-// Schemas by depth: the deeper, the simpler.
+// Generates schemas by depth: the deeper, the simpler.
 #include "tests/model/grammar/random_schema.h"
 
 #include <string>
@@ -131,7 +131,7 @@ class Maker {
     return {{"enum", list}};
   }
 
-  // What `not` has.
+  // A schema for `not`.
   OrderedJson denied(int depth) {
     switch (below(8)) {
       case 0: return {{"type", chance(0.5) ? "string" : "integer"}};
@@ -176,7 +176,7 @@ class Maker {
     return all;
   }
 
-  // An object whose names are not listed.
+  // An object with property names that are not listed.
   OrderedJson dictionary(int depth) {
     OrderedJson schema = {{"type", "object"}};
     if (chance(0.8)) schema["additionalProperties"] = make(depth + 1);
@@ -214,7 +214,7 @@ class Maker {
     return schema;
   }
 
-  // An array whose items are all different, of few values.
+  // An array of few different values whose items must be distinct.
   OrderedJson distinct() {
     OrderedJson schema = {{"type", "array"}, {"uniqueItems", true}};
     schema["items"] = chance(0.5) ? OrderedJson{{"enum", some_values()}}

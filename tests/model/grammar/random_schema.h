@@ -1,4 +1,4 @@
-// Random JSON schemas of all that grammars know.
+// Random JSON schemas with every keyword that grammars support.
 #pragma once
 
 #include "base/json.h"
@@ -6,7 +6,7 @@
 
 namespace cascade::testing {
 
-// A schema; most have documents. Patterns and texts are ASCII.
+// A random schema. Most of them have documents that satisfy them. Patterns and texts are ASCII.
 OrderedJson random_schema(Random& random);
 
 }  // namespace cascade::testing

@@ -14,7 +14,7 @@
 
 namespace cascade::testing {
 
-// Bytes that may come, those that close something first.
+// The bytes that may come next; those that close something come first.
 inline std::vector<uint8_t> next_bytes(const Matcher& matcher) {
   std::vector<uint8_t> bytes;
   for (int byte = 0; byte < 256; ++byte) {
@@ -26,7 +26,7 @@ inline std::vector<uint8_t> next_bytes(const Matcher& matcher) {
   return bytes;
 }
 
-// A random document, or nullopt if it did not end within some thousand bytes.
+// A random document, or nullopt if it did not end within a few thousand bytes.
 inline std::optional<std::string> random_walk(GrammarAutomaton& automaton, Random& random) {
   Matcher matcher(automaton);
   std::string text;

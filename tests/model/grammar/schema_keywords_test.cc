@@ -1,4 +1,4 @@
-// Schemas: what programs that write schemas use beside the plain keywords.
+// Keywords of schemas that programs use beside the simple ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST(SchemaKeywords, a_pattern_and_a_format_both_hold) {
 }
 
 TEST(SchemaKeywords, a_pattern_holds_where_no_text_of_it_is_of_the_format) {
-  // URIs of other schemes than ours are URIs, too; local times are no date-time.
+  // URIs of other schemes than ours are also URIs; local times are not a date-time.
   expect_takes(R"({"format": "uri", "pattern": "^mailto:[a-z]+$"})", {"\"mailto:a\""},
                {"\"http://a\""});
   expect_takes(R"({"format": "date-time", "pattern": "^\\d{4}$"})", {"\"2024\""}, {"\"24\""});
@@ -123,7 +123,7 @@ TEST(SchemaKeywords, multiples) {
               HasSubstr("no text satisfies it"));
 }
 
-// Also larger ones, by the rule itself.
+// Checks larger multiples by the rule itself.
 TEST(SchemaKeywords, multiples_of_many_steps) {
   for (const int64_t step : {1, 3, 8, 12, 40, 96, 125, 333, 600, 999, 2500}) {
     Accepting schema(R"({"type": "integer", "multipleOf": )" + std::to_string(step) + "}");
@@ -161,7 +161,8 @@ TEST(SchemaKeywords, integers_of_64_bits_and_more) {
     expect_takes(schema(R"(, "minimum": 1e30, "maximum": 1e31)"),
                  {"1" + std::string(30, '0'), "1" + std::string(31, '0'), std::string(31, '2')},
                  {std::string(30, '9'), std::string(32, '1')});
-    // There are numbers above a limit that is all nines, and a limit beyond all is none.
+    // There are numbers above a limit that is all nines, and a limit beyond all numbers has no
+    // effect.
     expect_takes(schema(R"(, "exclusiveMinimum": 9999999999999999999)"), {"10000000000000000000"},
                  {"9999999999999999999"});
     expect_takes(schema(R"(, "minimum": -1e300, "maximum": 1e300)"), {largest, "-7"},
@@ -369,7 +370,7 @@ TEST(SchemaKeywords, denials_of_objects_and_choices) {
 }
 
 TEST(SchemaKeywords, the_nearest_thing_that_can_be_denied_is) {
-  // Items cannot be denied; that they are an array can.
+  // Items cannot be denied, but being an array can.
   expect_takes(
       R"({"not": {"type": "array", "items": {"type": "null"}}, "type": ["array", "null"]})",
       {"null"}, {"[]", "[1]"});

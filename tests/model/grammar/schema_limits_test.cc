@@ -1,5 +1,5 @@
-// Schemas that want too much, and schemas that are damaged: an answer in bounded time, never a
-// crash.
+// Schemas that ask for too much, and damaged schemas: each gets an answer in bounded time, and none
+// causes a crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(SchemaLimits, names_in_messages_are_cut_between_characters) {
 }
 
 TEST(SchemaLimits, of_combinations) {
-  // Each level doubles the schemas that hold together.
+  // Each level doubles the number of schemas that apply together.
   std::string all;
   for (int i = 0; i < 20; ++i) {
     const std::string name = "p" + std::to_string(i);
@@ -69,7 +69,7 @@ TEST(SchemaLimits, of_patterns) {
                         "limit is 16000"));
 }
 
-// The shortest text of both has 16,637 characters.
+// The shortest text that matches both patterns has 16,637 characters.
 TEST(SchemaLimits, of_patterns_together) {
   const auto together = [](const std::string& a, const std::string& b) {
     return refusal(R"({"items": {"properties": {"x": {"type": "string", "pattern": ")" + a +
@@ -87,7 +87,7 @@ TEST(SchemaLimits, of_patterns_together) {
 }
 
 TEST(SchemaLimits, of_patterns_of_property_names) {
-  // Each name may match any of them, or not.
+  // Each name may or may not match each of the patterns.
   std::string patterns;
   for (char c = 'a'; c < 'k'; ++c) {
     patterns += (c == 'a' ? "\"" : ",\"") + std::string(1, c) + "\": true";
@@ -124,7 +124,7 @@ size_t memory_of(GrammarKind kind, const std::string& text) {
   return grammar.ok() ? grammar->memory_bytes() : 0;
 }
 
-// As 200 tools of which any may be called have them.
+// Such schemas occur with 200 tools, any of which may be called.
 TEST(SchemaLimits, many_schemas_among_parts_share_what_is_equal) {
   const auto tools = [](size_t count, const std::string& others) {
     std::string any;
@@ -154,7 +154,7 @@ TEST(SchemaLimits, many_schemas_among_parts_share_what_is_equal) {
   EXPECT_FALSE(two.takes("call_1{\"other\":1}"));
 }
 
-// What a number costs grows with its digits, and with the remainders of its step.
+// The cost of a number grows with its digits and with the remainders of its step.
 TEST(SchemaLimits, numbers_of_many_digits_take_few_states) {
   const auto memory = [](const std::string& schema) {
     return memory_of(GrammarKind::kJsonSchema, schema);
@@ -187,7 +187,7 @@ TEST(SchemaLimits, of_what_is_counted_or_held_apart) {
                 "the limit is 10000"));
 }
 
-// Denials multiply: each of them can be made true in several ways.
+// Denials multiply because each can be satisfied in several ways.
 TEST(SchemaLimits, of_denials) {
   std::string all;
   for (int i = 0; i < 30; ++i) {
@@ -238,7 +238,7 @@ TEST(SchemaLimits, a_large_schema_within_them_is_compiled) {
   EXPECT_FALSE(schema.takes(R"({"property_500":"b","property_0":"a"})"));
 }
 
-// Another value at a random place.
+// Puts another value at a random place.
 void damage(OrderedJson& json, Random& random) {
   if (json.is_structured() && !json.empty() && random.below(4) != 0) {
     auto member = json.begin();

@@ -1,5 +1,4 @@
-// Whatever a matcher lets through is a document for which the schema holds, and it never gets
-// stuck.
+// Every document that a matcher accepts satisfies the schema, and the matcher never gets stuck.
 #include <gtest/gtest.h>
 
 #include "base/random.h"

@@ -1,4 +1,4 @@
-// Schemas: the documents that their grammars take, keyword by keyword, and those they do not.
+// Schemas: which documents their grammars accept, keyword by keyword, and which they do not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

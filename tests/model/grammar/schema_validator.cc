@@ -1,4 +1,4 @@
-// One function for each group of keywords.
+// There is one function for each group of keywords.
 #include "tests/model/grammar/schema_validator.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace cascade::testing {
 namespace {
 
-// Each code point is a character; all that ECMAScript calls white space is a space, but for the
-// separators of lines and paragraphs.
+// Each code point becomes one character. With `plain_spaces`, all that ECMAScript calls white space
+// becomes a space, except the separators of lines and paragraphs.
 std::wstring wide(const std::string& text, bool plain_spaces) {
   std::wstring all;
   for (size_t at = 0; at < text.size();) {
@@ -28,14 +28,14 @@ std::wstring wide(const std::string& text, bool plain_spaces) {
   return all;
 }
 
-// ECMAScript's "." takes no line and paragraph separators; the library knows that of "\n" only.
+// ECMAScript's "." does not match line and paragraph separators; the library excludes only "\n".
 std::wstring with_plain_line_ends(std::wstring text) {
   std::ranges::replace_if(
       text, [](wchar_t c) { return c == 0x2028 || c == 0x2029; }, L'\n');
   return text;
 }
 
-// What the library does not know counts as a match.
+// A pattern that the library does not know counts as a match.
 bool has_match(const std::string& pattern, const std::string& text) {
   if (pattern.find("\\p{") != pattern.npos) return true;
   const std::wregex regex(wide(pattern, false), std::regex::ECMAScript);
@@ -250,7 +250,7 @@ class Validator {
       return !schema.contains(name) || !schema[name].is_number() ||
              test(number, schema[name].get<double>());
     };
-    // In drafts before 6.
+    // This is the form of drafts before 6.
     const auto excluded = [&](const char* exclusive, const char* limit) {
       return schema.contains(exclusive) && schema[exclusive] == true && number == schema[limit];
     };
@@ -260,7 +260,8 @@ class Validator {
         !excluded("exclusiveMinimum", "minimum") && !excluded("exclusiveMaximum", "maximum");
     if (!right) return value.dump() + " is out of range";
     if (!schema.contains("multipleOf")) return "";
-    // Both are decimal numbers of at most 15 digits: rounding does not hide more than this.
+    // Both are decimal numbers of at most 15 digits; rounding errors are not larger than this
+    // tolerance.
     const double quotient = number / schema["multipleOf"].get<double>();
     const bool multiple =
         std::abs(quotient - std::round(quotient)) <= 1e-9 * std::max(1.0, std::abs(quotient));

@@ -1,4 +1,5 @@
-// A validator of JSON Schema for tests, written from the specification and not from the grammars.
+// A validator of JSON Schema for tests, written from the specification and independent of the
+// grammars.
 #pragma once
 
 #include <string>
@@ -8,16 +9,16 @@
 
 namespace cascade::testing {
 
-// Whether a format has to hold, or only says what a text is for, as in the specification.
+// Whether a format must hold, or only annotates a text, as in the specification.
 enum class Formats { kHold, kAnnotate };
 
-// Empty if `schema` holds for `document`, else what does not. Knows what random_schema() makes and
-// what the tests' own schemas have; another keyword is a failure.
+// Empty if `document` satisfies `schema`; otherwise what does not hold. Knows the keywords that
+// random_schema() and the tests' own schemas use; any other keyword is a failure.
 std::string violation(const Json& document, const OrderedJson& schema,
                       Formats formats = Formats::kHold);
 
-// As violation(), for schemas at random: a format may have no text in common with a pattern of
-// another sub-schema, and does not hold then (docs/constrained_output.md). Counts those documents.
+// Like violation(), for random schemas. There a format may have no text in common with a pattern of
+// another sub-schema; then it does not hold (docs/constrained_output.md). Counts those documents.
 std::string violation_but_formats(const Json& document, const OrderedJson& schema,
                                   int& without_formats);
 

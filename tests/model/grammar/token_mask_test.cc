@@ -1,4 +1,4 @@
-// The tokens that a state allows, against trying each of them.
+// The tokens that a state allows, compared with trying each token.
 #include "model/grammar/token_mask.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Every byte, and texts that stand in JSON.
+// Every byte, and texts that occur in JSON.
 std::vector<std::string> vocabulary(Random& random) {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.push_back(std::string(1, static_cast<char>(byte)));
@@ -59,7 +59,7 @@ TEST(TokenMask, allows_exactly_the_tokens_that_a_matcher_takes) {
     const OrderedJson schema = testing::random_schema(random);
     auto grammar = compile_grammar(GrammarKind::kJsonSchema, schema.dump(), "schema");
     if (!grammar.ok()) continue;
-    // So little memory that what is known is forgotten again and again.
+    // In half of the rounds the memory is so small that known states are forgotten again and again.
     const size_t memory = random.below(2) == 0 ? 20'000 : GrammarAutomaton::kMemoryMax;
     GrammarAutomaton automaton(std::make_shared<Grammar>(*std::move(grammar)), memory);
     Matcher matcher(automaton);
@@ -84,7 +84,7 @@ TEST(TokenMask, allows_exactly_the_tokens_that_a_matcher_takes) {
 }
 
 TEST(TokenMask, too_much_work_leaves_out_long_tokens_and_the_same_ones_each_time) {
-  // Each letter can be read in too many ways for all tokens to be looked at.
+  // Each letter can be read in so many ways that not all tokens can be looked at.
   std::string ways;
   for (int i = 0; i < 900; ++i) {
     ways +=

@@ -1,4 +1,4 @@
-// Tokens: where text ends, which lines they are on, what literals mean.
+// Tokens: where text ends, on which lines the tokens are, what literals mean.
 #include "model/jinja/lexer.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Marked text against the plain model of it: a byte and its mark, in a row.
+// Marked text, compared with a simple model of it: a sequence of bytes, each with its mark.
 #include "model/jinja/text.h"
 
 #include <gtest/gtest.h>

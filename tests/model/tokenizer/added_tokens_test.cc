@@ -81,7 +81,7 @@ TEST(TokenizerAddedTokens, tokens_take_the_white_space_beside_them) {
   EXPECT_EQ(parts(right, "<m>  "), (Parts{"[<m>  ]"}));
 }
 
-// As the reference does: white space that a token took may hold another token.
+// As in the reference, white space that a token has taken may contain another token.
 TEST(TokenizerAddedTokens, a_token_may_begin_in_stripped_white_space) {
   const std::vector<Json> tokens = {token_with(300, "<m>", {.rstrip = true}),
                                     added_token(301, "\n")};
@@ -139,7 +139,7 @@ TEST(TokenizerAddedTokens, think_tokens_need_both) {
   EXPECT_FALSE(load_tokenizer(json).think_tokens().has_value());
 }
 
-// Against the definition, with random literals, texts and trusted ranges.
+// Compares the matcher with the definition for random literals, texts and trusted ranges.
 TEST(TokenizerAddedTokens, the_matcher_equals_the_definition) {
   Random random(test_seed());
   const auto word = [&](size_t size) {

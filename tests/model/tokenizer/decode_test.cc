@@ -1,4 +1,5 @@
-// The steps of decoders, each against what the reference gives, and in rows against a plain one.
+// The steps of decoders: each is compared with the reference, and sequences with a simple
+// implementation.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,7 +20,7 @@ std::vector<DecodeStep> steps_of(const Json& json) {
   return steps.ok() ? *steps : std::vector<DecodeStep>();
 }
 
-// The text, and the pieces that came one by one in `pieces`.
+// The text; `pieces` receives the pieces that came one by one.
 std::string decode(const std::vector<DecodeStep>& steps, const Texts& tokens,
                    Texts* pieces = nullptr) {
   TokenDecoderStream stream(steps);
@@ -67,7 +68,7 @@ TEST(TokenizerDecode, byte_fallback) {
   EXPECT_EQ(decode(kByteFallback, {"<0xE5>", "<0x8f>", "a"}),
             "\uFFFD\uFFFD"
             "a");
-  // One bad byte spoils the whole run.
+  // One bad byte makes the whole run malformed.
   EXPECT_EQ(decode(kByteFallback, {"<0x61>", "<0xFF>", "<0x62>"}), "\uFFFD\uFFFD\uFFFD");
   EXPECT_EQ(decode(kByteFallback, {"<0x6>", "<0x-1>", "<0xGG>", "<0x611>", "0x61"}),
             "<0x6><0x-1><0xGG><0x611>0x61");
@@ -102,7 +103,7 @@ TEST(TokenizerDecode, byte_level) {
   EXPECT_EQ(decode(byte_level, {"\u00E6", "\u0139", "\u00A5", "\u00E6", "x"}, &pieces),
             "\u65E5\uFFFDx");
   EXPECT_EQ(pieces, (Texts{"", "", "\u65E5", "", "\uFFFDx", ""}));
-  // A token with other characters stands for itself.
+  // A token with other characters is decoded as its own text.
   EXPECT_EQ(decode(byte_level, {"<\uFF5C>", "a b", "\u00E9"}), "<\uFF5C>a b\uFFFD");
 }
 
@@ -256,7 +257,8 @@ TEST(TokenizerDecode, malformed_files_are_refused) {
   }
 }
 
-// Thirty steps that each make a byte a kilobyte would make a token of one byte 2^300 bytes long.
+// Thirty steps that each turn a byte into a kilobyte would make a token of one byte 2^300 bytes
+// long.
 TEST(TokenizerDecode, growth_is_limited) {
   const std::string kilobyte(1024, 'a');
   const auto growth_of = [](const std::vector<Json>& row) {
@@ -288,7 +290,7 @@ TEST(TokenizerDecode, ends_where_the_text_becomes_too_long) {
   EXPECT_EQ(tokenizer.decode(ids, false, 200), std::string(200, 'a'));
   EXPECT_EQ(tokenizer.decode(ids, false, 199), std::nullopt);
   EXPECT_EQ(tokenizer.decode({}, false, 0), "");
-  // What is held back until the end counts too.
+  // Bytes that are held back until the end count too.
   const Ids part_of_a_character = {0xE6, 0x97};
   EXPECT_EQ(tokenizer.decode(part_of_a_character, false, 3), "\uFFFD");
   EXPECT_EQ(tokenizer.decode(part_of_a_character, false, 2), std::nullopt);

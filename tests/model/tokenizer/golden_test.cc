@@ -1,4 +1,4 @@
-// The tokenizer against what Hugging Face's tokenizers give for the same files and texts.
+// The tokenizer, compared with Hugging Face's tokenizers for the same files and texts.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -38,7 +38,7 @@ TEST_P(TokenizerGolden, ids_and_texts_equal_the_reference) {
   }
 }
 
-// Text in which no added token is spelled has the same ids whoever wrote it.
+// A text that spells no added token has the same ids whoever wrote it.
 TEST_P(TokenizerGolden, trust_does_not_matter_for_ordinary_text) {
   const Tokenizer tokenizer = load_tokenizer(read_json(tokenizer_path()));
   size_t compared = 0;
@@ -51,7 +51,7 @@ TEST_P(TokenizerGolden, trust_does_not_matter_for_ordinary_text) {
   EXPECT_GE(compared, 50u);
 }
 
-// Texts of some length: the documents of this project.
+// Uses longer texts: the documents of this project.
 TEST_P(TokenizerGolden, documents_come_back) {
   const Tokenizer tokenizer = load_tokenizer(read_json(tokenizer_path()));
   size_t compared = 0;

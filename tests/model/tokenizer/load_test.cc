@@ -125,13 +125,13 @@ TEST(TokenizerLoad, fallbacks) {
           kInvalid, "model.vocab"},
          {"byte_fallback", [](Json& j) { j["model"]["byte_fallback"] = 1; }, kInvalid,
           "model.byte_fallback"}});
-  // Where every byte has a token, an unknown one is never needed.
+  // Where every byte has a token, the unknown token is never needed.
   Json json = sentence_piece_json({"\u2581", "a"}, {});
   json["model"]["unk_token"] = "<none>";
   EXPECT_TRUE(Tokenizer::load(json, {}).ok());
 }
 
-// A megabyte for each of some hundred thousand tokens would be a hundred gigabytes.
+// A megabyte for each of a hundred thousand tokens would be a hundred gigabytes.
 TEST(TokenizerLoad, normalised_added_tokens_are_bounded) {
   Json json = byte_level_json({});
   json["normalizer"] = {
@@ -309,7 +309,8 @@ TEST(TokenizerLoad, sequences_are_bounded) {
   EXPECT_EQ(code_of("decoder", many("decoders", {{"type", "Fuse"}})), kInvalid);
 }
 
-// Each member of a real file, replaced by each kind of value, gives an error or loads; no more.
+// Each member of a real file is replaced by each kind of value: the file either gives an error or
+// loads.
 TEST(TokenizerLoad, no_value_anywhere_does_harm) {
   const std::vector<Json> values = {nullptr,
                                     true,

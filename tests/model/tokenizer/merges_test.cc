@@ -1,4 +1,4 @@
-// Merge rules, runs, fallbacks and caches, against a plain reference.
+// Merge rules, runs, fallbacks and caches, compared with a simple reference.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -14,8 +14,8 @@ namespace {
 
 using Symbols = std::vector<std::string>;
 
-// The definition: as long as there is a rule for two neighbours, join the leftmost of those with
-// the best rule.
+// The definition: while a rule exists for two neighbours, join the leftmost pair that has the best
+// rule.
 class NaiveMerges {
  public:
   explicit NaiveMerges(const MergeList& rules) {
@@ -41,7 +41,7 @@ class NaiveMerges {
   std::map<std::pair<std::string, std::string>, size_t> ranks_;
 };
 
-// Random rules over what `characters` and earlier rules give, in random order of rank.
+// Random rules over the `characters` and the results of earlier rules, in random order of rank.
 MergeList random_rules(Random& random, const std::vector<std::string>& characters, size_t count) {
   std::vector<std::string> known = characters;
   std::map<std::pair<std::string, std::string>, bool> seen;
@@ -115,7 +115,7 @@ TEST(TokenizerMerges, a_word_of_megabytes_is_merged) {
   EXPECT_EQ(ids.back(), 'a');
 }
 
-// Whether the last step spells bytes in the alphabet or not is a matter of speed only.
+// Whether the last step spells bytes in the alphabet affects only the speed.
 TEST(TokenizerMerges, raw_bytes_and_spelled_bytes_give_the_same_ids) {
   Random random(test_seed());
   const MergeList rules = {{"t", "h"},       {"th", "e"}, {"h", "e"}, {" ", "t"},  {" t", "he"},
@@ -148,8 +148,8 @@ TEST(TokenizerMerges, the_cache_does_not_change_ids) {
     expected.insert(expected.end(), ids.begin(), ids.end());
     text += line;
   }
-  // NFC and pre-tokenisation see no more in the whole than in the lines: each ends in a line end
-  // and begins with a letter.
+  // NFC and pre-tokenisation give the same for the whole text as for its lines: each line ends with
+  // a line end and begins with a letter.
   EXPECT_EQ(encode(tokenizer, text), expected);
 }
 
@@ -164,11 +164,11 @@ TEST(TokenizerMerges, ignore_merges_takes_whole_pieces_from_the_vocabulary) {
   EXPECT_EQ(encode(tokenizer, "abcabc"), (Ids{256, 'c', 256, 'c'}));
   EXPECT_EQ(encode(tokenizer, std::string(80, 'x')), (Ids{301}));
   EXPECT_EQ(encode(tokenizer, std::string(79, 'x')), Ids(79, 'x'));
-  // A part of a long piece is no piece.
+  // A part of a long piece is not itself a piece.
   EXPECT_EQ(encode(tokenizer, std::string(60, 'y') + "abcab").size(), 63u);
 }
 
-// The reference puts an unknown symbol down when the next known character comes.
+// The reference emits an unknown symbol when the next known character comes.
 TEST(TokenizerMerges, unknown_characters_give_the_unknown_token) {
   Json json = sentence_piece_json({"\u2581", "a", "b"}, {{"a", "b"}});
   json["model"]["byte_fallback"] = false;

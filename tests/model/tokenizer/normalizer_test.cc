@@ -118,7 +118,7 @@ TEST(TokenizerNormalizer, growth_is_limited) {
   EXPECT_EQ(status.error().field, "text");
 }
 
-// A prefix that is put before each section of a text counts for the text as a whole.
+// A prefix that is added before each section of a text counts towards the text as a whole.
 TEST(TokenizerNormalizer, all_sections_share_the_budget) {
   const Json json = {{"type", "Prepend"}, {"prepend", std::string(1000, 'a')}};
   const auto normalizer = Normalizer::load(&json, "normalizer");

@@ -1,4 +1,4 @@
-// Cutting text into pieces: behaviours, steps, and hand-written patterns against PCRE2.
+// Cutting text into pieces: behaviours, steps, and hand-written patterns compared with PCRE2.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -152,7 +152,7 @@ TEST(TokenizerPreTokenizer, steps_of_a_sequence_cut_what_the_ones_before_gave) {
                                            "b"}));
 }
 
-// Each pair of steps doubles a text, so twenty would make a terabyte of a megabyte.
+// Each pair of steps doubles a text, so twenty pairs would turn a megabyte into a terabyte.
 TEST(TokenizerPreTokenizer, what_steps_write_is_limited) {
   const Json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
   const Json prefix = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"use_regex", false}};

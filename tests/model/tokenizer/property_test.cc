@@ -26,7 +26,7 @@ std::string stream_decode(const Tokenizer& tokenizer, const Ids& ids, bool skip_
 Ids random_token_ids(Random& random, const Tokenizer& tokenizer, size_t count) {
   Ids ids;
   for (size_t i = 0; i < count; ++i) {
-    // A few that no token has.
+    // Includes a few ids that no token has.
     ids.push_back(
         static_cast<int32_t>(random.below(static_cast<uint64_t>(tokenizer.id_count()) + 20)) - 5);
   }
@@ -55,7 +55,7 @@ TEST(TokenizerProperty, malformed_text_comes_back_with_replacement_characters) {
   }
 }
 
-// Only where the text does not begin with a space: one is added, and one is taken away.
+// This holds only where the text does not begin with a space: one is added, and one is taken away.
 TEST(TokenizerProperty, sentence_piece_text_comes_back) {
   Random random(test_seed());
   const Tokenizer tokenizer = load_tokenizer(
@@ -85,7 +85,7 @@ TEST(TokenizerProperty, streamed_text_equals_the_whole) {
   }
 }
 
-// What a stream has given is never taken back by what comes later.
+// Later tokens never change the text that a stream has already given.
 TEST(TokenizerProperty, streamed_pieces_are_a_prefix_of_the_text) {
   Random random(test_seed());
   const Tokenizer tokenizer = load_demo_tokenizer();

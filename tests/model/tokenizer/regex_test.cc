@@ -106,7 +106,7 @@ TEST(TokenizerRegex, case_is_ignored_in_all_scripts) {
 }
 
 TEST(TokenizerRegex, the_patterns_of_other_models_compile) {
-  // Mistral Nemo and GPT-4o; DeepSeek; StarCoder.
+  // The patterns of Mistral Nemo and GPT-4o; DeepSeek; StarCoder.
   for (const char* pattern :
        {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
         R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}|)"
@@ -133,7 +133,7 @@ TEST(TokenizerRegex, an_exploding_pattern_reaches_the_limit) {
   }
 }
 
-// A clock on which a fifth of a second passes between two readings.
+// A clock that advances by a fifth of a second between two readings.
 class PassingClock : public Clock {
  public:
   int64_t monotonic_us() const override { return 200'000 * ++readings_; }
@@ -143,13 +143,13 @@ class PassingClock : public Clock {
   mutable int64_t readings_ = 0;
 };
 
-// Each of these patterns needs far fewer steps at each start than the limit, or counts few steps
-// while it reads the text again and again, so only the time of all matches together bounds it.
+// At each start these patterns need far fewer steps than the limit, or they count few steps while
+// they read the text again and again. Only the time of all matches together bounds them.
 TEST(TokenizerRegex, all_matches_in_a_text_share_its_time) {
   std::string english;
   while (english.size() < 5000) english += "the quick brown fox jumps over lazy dogs ";
   const std::string spaces = std::string(20'000, ' ') + "!xy";
-  // A beginning that costs nothing must not make the calls long that come after it.
+  // A beginning that costs nothing must not make the later calls long.
   const std::string late = std::string(9'000, '!') + std::string(10'000, 'a');
   const std::pair<const char*, std::string> cases[] = {
       {R"((?:\p{L}|\p{Ll}|[a-z])*[\u4e00\u4e01])", english},
@@ -175,7 +175,7 @@ TEST(TokenizerRegex, all_matches_in_a_text_share_its_time) {
   }
 }
 
-// A search that gets few steps and few starts at first finds what one with all of them finds.
+// A search that at first gets few steps and few starts finds the same as a search with all of them.
 TEST(TokenizerRegex, far_matches_and_those_of_many_steps_are_found) {
   const std::string many(20'000, 'a');
   const std::string kanji = "\u65E5";
@@ -192,7 +192,7 @@ TEST(TokenizerRegex, far_matches_and_those_of_many_steps_are_found) {
   }
 }
 
-// Compiled code has a stack of 32 KiB; long repetitions of groups must not fail for that.
+// Compiled code has a stack of 32 KiB; long repetitions of groups must not fail because of it.
 TEST(TokenizerRegex, a_long_repetition_of_a_group_matches) {
   std::string text;
   for (int i = 0; i < 20000; ++i) text += i % 3 == 0 ? "ab" : "cde";
@@ -204,7 +204,7 @@ TEST(TokenizerRegex, a_long_run_of_white_space_matches) {
   EXPECT_EQ(matches_of(R"(\s*[\r\n]+|\s+(?!\S)|\s+|x)", text).size(), 3u);
 }
 
-// A failing match limit comes out of encode() as an error.
+// encode() reports an exceeded match limit as an error.
 TEST(TokenizerRegex, encode_reports_the_limit) {
   Json json = byte_level_json({});
   json["pre_tokenizer"] = {{"type", "Split"},

@@ -45,7 +45,7 @@ inline std::string random_text(Random& random, size_t code_points) {
   return text;
 }
 
-// Any bytes, many of them parts of UTF-8.
+// Any bytes, many of which are parts of UTF-8 characters.
 inline std::string random_bytes(Random& random, size_t size) {
   constexpr std::string_view kParts = "a \xC3\xA9\xE2\x96\x81\xF0\x9F\x98\x80\xFF\x80\xC0\xED\xA0";
   std::string bytes;
@@ -80,8 +80,8 @@ inline Json added_token(int32_t id, std::string_view content, bool special = tru
 
 using MergeList = std::vector<std::pair<std::string, std::string>>;
 
-// GPT-2 style: the 256 bytes have the ids 0 to 255 in their order, the results of `merges` (given
-// as bytes) those from 256 on.
+// GPT-2 style: the 256 bytes have the ids 0 to 255 in their order; the results of `merges` (given
+// as bytes) have the ids from 256 on.
 inline Json byte_level_json(const MergeList& merges) {
   Json vocab = Json::object();
   for (int byte = 0; byte < 256; ++byte) {
@@ -104,7 +104,7 @@ inline Json byte_level_json(const MergeList& merges) {
       {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", rules}}}};
 }
 
-// SentencePiece style: <unk>, <s>, </s> are 0 to 2, the bytes 3 to 258, then come the characters
+// SentencePiece style: <unk>, <s>, </s> are 0 to 2, the bytes 3 to 258; then come the characters
 // and the results of `merges`.
 inline Json sentence_piece_json(const std::vector<std::string>& characters,
                                 const MergeList& merges) {
@@ -149,7 +149,7 @@ inline Json sentence_piece_json(const std::vector<std::string>& characters,
         {"merges", rules}}}};
 }
 
-// encode() of text that is all trusted or all not; fails the test on an error.
+// Encodes a text that is entirely trusted or entirely untrusted; fails the test on an error.
 inline Ids encode(const Tokenizer& tokenizer, std::string_view text, bool trusted = false) {
   const auto ids = tokenizer.encode(text, trusted, false);
   EXPECT_TRUE(ids.ok()) << ids.error().to_string();

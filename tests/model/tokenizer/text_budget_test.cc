@@ -1,4 +1,4 @@
-// What a text may cost: bytes that are written, and time.
+// The budget of a text: bytes that are written, and time.
 #include <gtest/gtest.h>
 
 #include "model/tokenizer/text_budget.h"
@@ -28,7 +28,7 @@ TEST(TextBudget, ends_with_its_time) {
   EXPECT_FALSE(budget.has_time());
 }
 
-// The machine does something else meanwhile.
+// Wall-clock time passes while the machine does something else.
 TEST(TextBudget, is_of_the_time_of_the_processor) {
   FakeClock processor, wall;
   TextBudget budget(0, processor, wall);

@@ -1,4 +1,4 @@
-// Trust: what a client writes never becomes a special token, and spans do not change ordinary text.
+// Trust: a client's text never becomes a special token, and spans do not change ordinary text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ TEST(TokenizerTrust, random_untrusted_spans_never_give_added_tokens) {
   }
 }
 
-// Ordinary text: no span boundary shows, whatever is trusted.
+// In ordinary text no span boundary has an effect, whatever is trusted.
 TEST(TokenizerTrust, spans_do_not_change_the_ids_of_ordinary_text) {
   Random random(test_seed());
   const Tokenizer byte_level = load_demo_tokenizer();
@@ -128,7 +128,7 @@ TEST(TokenizerTrust, merges_never_give_a_token_that_needs_trust) {
   EXPECT_EQ(encode(load_tokenizer(json), "<s>", false), (Ids{257}));
 }
 
-// A padding token may be an ordinary character; that must remain possible to write.
+// A padding token may be an ordinary character; it must remain possible to write that character.
 TEST(TokenizerTrust, a_special_token_of_one_character_remains_a_character) {
   Json json = byte_level_json({});
   json["added_tokens"] = Json::array({added_token('!', "!")});
@@ -147,7 +147,7 @@ TEST(TokenizerTrust, normalized_tokens_keep_to_trusted_text) {
   EXPECT_EQ(encode(tokenizer, decomposed, false).size(), 4u);
   const std::vector<TextSpan> around = {
       {"\u65E5\u0301", false}, {"<x>", true}, {"\u0338\u65E5", false}};
-  // The mark after the token becomes one with its last character, so that this is no token.
+  // The mark after the token combines with the token's last character, so this is not the token.
   EXPECT_FALSE(has_added_token(encode_spans(tokenizer, around), 256));
   const Ids ids = encode_spans(tokenizer, {{"e\u0301", false},
                                            {decomposed, true},
