@@ -1,4 +1,4 @@
-// The service's commands of cascade-bench as processes, with small settings. No time is looked at.
+// The service's commands of cascade-bench as processes, with small settings. No times are checked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ using testing::run_program;
 using testing::RunningProgram;
 using testing::wait_until;
 
-// Each test has a folder for temporary files of its own, to see what is left in it.
+// Each test has its own folder for temporary files, to see what is left in it.
 class BenchServe : public ::testing::Test {
  protected:
   BenchServe() { ::setenv("TMPDIR", temporary_.path().c_str(), 1); }
@@ -47,7 +47,7 @@ class BenchServe : public ::testing::Test {
     EXPECT_EQ(report.value("model", ""), "demo");
     return report;
   }
-  // Its folders only: tests put theirs beside them.
+  // Lists only the folders of cascade-bench, because tests put theirs beside them.
   std::vector<std::filesystem::path> left_over() const {
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::directory_iterator(temporary_.path())) {
@@ -97,7 +97,7 @@ TEST_F(BenchServe, chat_gives_the_same_tokens_in_three_ways) {
 }
 
 TEST_F(BenchServe, overload_tells_goodput_from_refusals) {
-  // Refusals have a pace: those of a large overload take half a minute to come.
+  // Refusals are paced: those of a large overload take half a minute.
   const std::string factor = testing::long_tests() ? "20" : "4";
   const Json overload =
       report("overload",
@@ -113,7 +113,7 @@ TEST_F(BenchServe, overload_tells_goodput_from_refusals) {
     EXPECT_EQ(refusal["error"], "resource_exhausted");
     EXPECT_EQ(refusal["with_retry_after"], refusal["count"]);
   }
-  // What a machine gets done in a second and a half is up to the machine.
+  // How much a machine does in a second and a half depends on the machine.
   if (testing::long_tests()) {
     EXPECT_GT(overload["goodput_share_tokens"], 0);
     EXPECT_GT(phases[1]["refused_per_s"], 0);
@@ -230,7 +230,7 @@ pid_t daemon_of(const RunningProgram& bench, const std::filesystem::path& tempor
   return child;
 }
 
-// Ended, or waiting for somebody to ask how.
+// Whether the process has ended or only waits for its parent to ask how it ended.
 bool is_gone(pid_t pid) {
   std::ostringstream text;
   text << std::ifstream("/proc/" + std::to_string(pid) + "/status").rdbuf();
@@ -332,7 +332,8 @@ TEST_F(BenchServe, what_the_daemon_refuses_is_told) {
 
 class BenchServeRestore : public BenchServe, public ::testing::WithParamInterface<const char*> {};
 
-// Every type of KV comes back from disk bit for bit: tokens and log-probabilities of the answer.
+// KV of every type comes back from disk bit for bit, and so do the tokens and log-probabilities of
+// the answer.
 TEST_P(BenchServeRestore, gives_the_same_answers_after_kill_9) {
   const Json restored = report(
       "restore", {"--kv", GetParam(), "--prompt-tokens", "700", "--repeats", "2", "--rounds", "0"});
@@ -340,7 +341,8 @@ TEST_P(BenchServeRestore, gives_the_same_answers_after_kill_9) {
   int64_t prompts = 0;
   for (const Json& row : restored["rows"]) {
     if (!row.contains("loaded_tokens")) continue;
-    // Only the first prompt must be read: the daemon computes what it has measured to be quicker.
+    // Only the first prompt must be read from disk: the daemon computes whatever it has measured to
+    // be quicker to compute.
     if (prompts++ == 0) {
       EXPECT_GE(row["loaded_tokens"].get<int64_t>(), 576);
     }

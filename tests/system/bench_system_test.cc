@@ -1,4 +1,4 @@
-// cascade-bench as a process: what it prints, what it refuses. No time is looked at.
+// cascade-bench as a process: what it prints, what it refuses. No times are checked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,8 @@ TEST(BenchSystem, decode_compares_shared_pages_with_private_ones) {
       "decode", {"--batch", "1,2", "--depth", "0,64", "--shared-prefix", "64", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json rows = Json::parse(result.out)["rows"];
-  // Batch, depth, shared prefix: one sequence shares with nobody, and there is nothing at depth 0.
+  // Batch, depth, shared prefix: a single sequence shares with no other, and at depth 0 there is
+  // nothing to share.
   const std::vector<std::vector<int>> expected = {
       {1, 0, 0}, {2, 0, 0}, {1, 64, 0}, {2, 64, 0}, {2, 64, 64}};
   ASSERT_EQ(rows.size(), expected.size());

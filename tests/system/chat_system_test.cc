@@ -1,4 +1,4 @@
-// cascadectl against cascaded, and the ends of both.
+// cascadectl against cascaded, and how both end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using testing::run_program;
 using testing::ScratchDir;
 
-// A conversation of which a second daemon answers the later turns; what the chat says of that.
+// Runs a conversation whose later turns a second daemon answers; returns the chat's error output.
 std::string error_output_of_two_daemons(const std::filesystem::path& second_state) {
   const ScratchDir scratch;
   const auto run_dir = scratch.path() / "run";
@@ -36,7 +36,8 @@ std::string error_output_of_two_daemons(const std::filesystem::path& second_stat
   EXPECT_TRUE(second.serving()) << second.log();
   chat.type("What city did we just discuss?\n");
   chat.expect("We just discussed Paris.\n");
-  // The second daemon has inherited the input's other end, so that closing it would not end it.
+  // The second daemon has inherited the other end of the input, so closing it here would not end
+  // the input.
   chat.type("What was my first question?\n/bye\n");
   EXPECT_EQ(chat.finish(), 0);
   EXPECT_THAT(chat.out(), HasSubstr("capital of France"));

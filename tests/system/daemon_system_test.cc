@@ -1,4 +1,5 @@
-// cascaded as a process: conversations through the client library, crowds, cancels, ends.
+// cascaded as a process: conversations through the client library, many clients at once, cancels,
+// and how it ends.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -39,7 +40,7 @@ wire::GenerateRequest ask(std::vector<wire::ChunkRef> chunks, const std::string&
   return request;
 }
 
-// Idle work has caught up: nothing runs and nothing is pending.
+// Waits until idle work has caught up: nothing runs and nothing is pending.
 void wait_until_idle(Client& client) {
   const auto rests = [&] {
     const auto status = client.status();
@@ -211,7 +212,7 @@ TEST(DaemonSystem, a_client_that_goes_away_stops_its_generation) {
     auto request = ask({}, "What is the capital of France?");
     request.ignore_eos = true;
     request.max_tokens = 16'000;
-    // The process of the client is gone in the middle of a stream: its socket is closed.
+    // The client's process ends in the middle of a stream: its socket is closed.
     std::thread thread([&] {
       auto mine = std::move(leaving);
       int deltas = 0;

@@ -46,7 +46,7 @@ class GrammarSystem : public ::testing::Test {
     arguments.insert(arguments.end(), {"--endpoint", daemon_.endpoint()});
     return run_program("cascadectl", arguments);
   }
-  // The answers to so many questions, one JSON object a line.
+  // The answers to `count` questions, one JSON object a line.
   std::vector<Json> answers(int count, const std::vector<std::string>& form, bool think) const {
     std::string questions;
     for (int i = 0; i < count; ++i) {
@@ -75,7 +75,7 @@ class GrammarSystem : public ::testing::Test {
   const DaemonProcess daemon_;
 };
 
-// How many ended; each of these is a document for which the schema holds.
+// Returns how many answers ended. Each of them must be a document that satisfies the schema.
 int expect_documents(const std::vector<Json>& answers, const OrderedJson& schema) {
   int ended = 0;
   for (const Json& answer : answers) {
@@ -100,7 +100,7 @@ TEST_F(GrammarSystem, answers_that_end_are_documents_for_which_the_schema_holds)
   expect_documents(answers(count, {"--json-schema", path}, true), schema);
 }
 
-// Few of them end.
+// Few of these answers end.
 TEST_F(GrammarSystem, answers_of_any_form_that_end_are_objects) {
   const OrderedJson object = {{"type", "object"}};
   EXPECT_GT(expect_documents(answers(40, {"--json-object"}, false), object), 0);

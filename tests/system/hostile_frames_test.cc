@@ -1,4 +1,5 @@
-// What no client library sends: every malformed message is answered once, and service goes on.
+// Messages that no client library sends: every malformed message is answered once, and the daemon
+// continues to serve.
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -72,7 +73,7 @@ void expect_serving(const DaemonProcess& daemon) {
   request.chunks = {{ChunkType::kQuery, "", "What is the capital of France?"}};
   request.sampling.temperature = 0;
   auto answer = client->generate(request);
-  // Damaged requests that were valid all the same fill the queue for a while.
+  // Damaged requests that are still valid fill the queue for a while.
   const auto is_no_refusal = [&] {
     if (!answer.ok()) answer = client->generate(request);
     return answer.ok() || answer.error().code != ErrorCode::kResourceExhausted;
@@ -163,7 +164,7 @@ int64_t resident_bytes(pid_t pid) {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-// Requests whose damaged form may still mean much work are left out: here it is the frames.
+// False for requests that may mean much work even when damaged: this test is about the frames.
 bool is_cheap(const wire::Message& message) {
   return !std::holds_alternative<wire::GenerateRequest>(message) &&
          !std::holds_alternative<wire::PrefixCache>(message) &&
@@ -194,9 +195,9 @@ TEST(HostileFrames, however_many_they_are_end_nothing_and_take_no_memory) {
   Random random(testing::test_seed());
   constexpr int kConnections = 20;
   const int frames = testing::long_or(5'000, 1'000);
-  // What chunks of random texts take is theirs; the first connections show how much that is.
+  // Chunks of random texts take memory of their own; the first connections show how much that is.
 #ifdef __SANITIZE_ADDRESS__
-  constexpr int64_t kGrowthBytesMax = int64_t{512} << 20;  // what is freed stays for a while
+  constexpr int64_t kGrowthBytesMax = int64_t{512} << 20;  // freed memory stays for a while
 #else
   constexpr int64_t kGrowthBytesMax = int64_t{64} << 20;
 #endif
@@ -215,7 +216,7 @@ TEST(HostileFrames, however_many_they_are_end_nothing_and_take_no_memory) {
     }
     if (connection == kConnections / 4) early_bytes = resident_bytes(daemon.pid());
   }
-  // What malloc keeps is up to the machine.
+  // How much freed memory malloc keeps depends on the machine.
   if (testing::long_tests()) {
     EXPECT_LT(resident_bytes(daemon.pid()), early_bytes + kGrowthBytesMax);
   }

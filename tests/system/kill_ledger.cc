@@ -1,4 +1,4 @@
-// Comparison of chunks, field by field where time and counts leave room.
+// Compares chunks field by field; times and counts may vary within limits.
 #include "tests/system/kill_ledger.h"
 
 #include <algorithm>
@@ -15,18 +15,19 @@ namespace {
 constexpr int64_t kLastsUs = 2'000'000;
 constexpr size_t kHistoryMax = 60;
 
-// A time that was said as a span from some moment of an operation. 0 stays 0.
+// Whether `seen_us` can be a time that was given as a span from some moment of the operation.
 bool is_in(int64_t seen_us, int64_t span_ms, const Pending& pending) {
   return seen_us >= pending.begin_us + span_ms * 1000 && seen_us <= pending.end_us + span_ms * 1000;
 }
 
-// The times that an operation has set.
+// The times that an operation sets.
 struct Times {
   int64_t expires_us = 0;
   int64_t priority_until_us = 0;
 };
 
-// The times among `seen`'s holders that a span of the operation can have become; -1: none can.
+// The times among `seen`'s holders that can result from a span of the operation: 0 for a span of 0,
+// -1 if there is none.
 std::vector<int64_t> times_of(const Chunk& seen, int64_t span_ms, const Pending& pending,
                               int64_t Holder::*member) {
   if (span_ms == 0) return {0};
@@ -38,8 +39,8 @@ std::vector<int64_t> times_of(const Chunk& seen, int64_t span_ms, const Pending&
   return times;
 }
 
-// Nobody says when exactly the operation was done, so its times are taken from `seen`. Several can
-// be right: another holder may happen to end in the same milliseconds.
+// When exactly the operation was done is not known, so its times are taken from `seen`. Several
+// times can be right: another holder may happen to end in the same milliseconds.
 std::vector<Times> possible_times(const Pending& pending, const Chunk& seen) {
   const wire::ChunkUpdate& settings = pending.settings;
   std::vector<Times> all;
@@ -53,8 +54,8 @@ std::vector<Times> possible_times(const Pending& pending, const Chunk& seen) {
   return all;
 }
 
-// Moments at which the operation can have been done and each of which makes something else of
-// `chunk`: between its begin and its end, before and after each holder's time.
+// Moments at which the operation can have been done and that lead to different results for `chunk`:
+// its begin, its end, and between them the time of each holder.
 std::vector<int64_t> possible_moments(const Pending& pending, const Chunk& chunk) {
   std::vector<int64_t> moments = {pending.begin_us, pending.end_us};
   for (const Holder& holder : chunk.holders) {
@@ -65,8 +66,8 @@ std::vector<int64_t> possible_moments(const Pending& pending, const Chunk& chunk
   return moments;
 }
 
-// What the settings make of `chunk`. The rules of holders are the daemon's own
-// (tests/cache/holders_test.cc): here it is whether they were kept.
+// Applies the settings to `chunk`. The rules of holders are the daemon's own
+// (tests/cache/holders_test.cc); the kill tests check whether the result was kept.
 void apply(const Pending& pending, const Times& times, Chunk& chunk) {
   const wire::ChunkUpdate& settings = pending.settings;
   HolderTerms terms;
@@ -99,8 +100,8 @@ auto brought_along(AnyChunk& chunk) -> decltype(chunk.holders.data()) {
   return found == chunk.holders.end() ? nullptr : &*found;
 }
 
-// What becomes of holders without an acknowledgement: a request brings a text along, once more if
-// `again`, and those whose time is over go.
+// Applies to `want` the changes of holders that no acknowledgement reports: a request may have
+// brought the text along, once more if `again`, and holders whose time is over are removed.
 void pass_unsaid(const Chunk& seen, bool again, Chunk& want) {
   if (const Holder* holder = brought_along(seen)) {
     Holder* known = brought_along(want);
@@ -130,7 +131,7 @@ std::string in_full(const Chunk& chunk) {
   return text;
 }
 
-// Holders in the order in which they were added say nothing to anybody.
+// The order in which holders were added has no meaning.
 void sort_holders(Chunk& chunk) {
   std::ranges::sort(chunk.holders, {}, [](const Holder& holder) {
     return std::tuple(holder.kind, holder.label, holder.expires_us, holder.priority,
@@ -138,7 +139,7 @@ void sort_holders(Chunk& chunk) {
   });
 }
 
-// What no acknowledgement speaks of.
+// Copies the fields that no acknowledgement mentions.
 void copy_state(const Chunk& from, Chunk& to) {
   to.kv_state = from.kv_state;
   to.kv_tokens = from.kv_tokens;
@@ -373,8 +374,8 @@ bool Ledger::may_change(const Entry& entry) const {
   return entry.chunk.type == ChunkType::kOutput && pending_->query == entry.chunk.query_text;
 }
 
-// An output that is there and is made once more takes the parents of then, unless they are fewer.
-// What is not known yet is looked at when it is adopted.
+// An existing output that is made once more takes its new parents, unless these are fewer. A parent
+// that is not known yet is checked when it is adopted.
 bool Ledger::may_have_parents(const Chunk& before, const Pending& change, const Chunk& seen) const {
   const auto is_of = [&](const std::string& id, const wire::ChunkRef& asked) {
     if (!asked.id.empty()) return id == asked.id;
@@ -418,7 +419,7 @@ std::string Ledger::check_missing(const std::string& id) {
   const bool deleted = pending_ && pending_->deletes && pending_->id == id;
   bool over = is_over(chunk, now_us());
   if (may_change(entries_.at(id))) {
-    // What was under way may have given it a time that is over, or taken its pin.
+    // The pending operation may have given the chunk a time that is over, or removed its pin.
     const int64_t ttl_ms = pending_->settings.ttl_ms.value_or(0);
     Times earliest;
     if (ttl_ms != 0) earliest.expires_us = pending_->begin_us + ttl_ms * 1000;

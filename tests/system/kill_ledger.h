@@ -1,5 +1,5 @@
-// What must be there after a crash: chunks as they were acknowledged, and the one operation whose
-// answer did not come, which has happened wholly or not at all.
+// The state that must exist after a crash: chunks as they were acknowledged, and the one operation
+// whose answer did not come, which has happened wholly or not at all.
 #pragma once
 
 #include <cstdint>
@@ -18,69 +18,72 @@ int64_t now_us();  // Unix time
 
 // An operation between its request and its answer.
 struct Pending {
-  wire::ChunkUpdate settings;  // that it asks for, of the chunk `id`, of a new one or of an output
+  wire::ChunkUpdate settings;  // requested for the chunk `id`, for a new one or for an output
   int64_t begin_us = 0;
   int64_t end_us = 0;  // when nobody waited for an answer any more
   std::string id;      // the chunk that it changes or deletes
   bool deletes = false;
-  bool puts = false;                                     // texts[0], with the settings
-  std::vector<std::pair<ChunkType, std::string>> texts;  // that it may register
-  std::optional<std::string> query;                      // it may retain an answer to this,
-  std::vector<wire::ChunkRef> parents;                   // which is made of these
-  std::optional<wire::Final> promised;  // it did, and nothing but this answer is known
-  bool may_expire = false;              // that output was there, with a time
+  bool puts = false;                                     // registers texts[0] with the settings
+  std::vector<std::pair<ChunkType, std::string>> texts;  // texts that it may register
+  std::optional<std::string> query;                      // it may retain an answer to this
+  std::vector<wire::ChunkRef> parents;                   // the parents of that answer
+  std::optional<wire::Final> promised;  // the only thing known of an output that was retained
+  bool may_expire = false;              // that output existed before and had an expiry time
 };
 
-// The chunks of one worker. One thread at a time.
+// The chunks of one worker. Used by one thread at a time.
 class Ledger {
  public:
   struct Entry {
-    Chunk chunk;  // as acknowledged: hits and registrations are no fewer,
+    Chunk chunk;  // as acknowledged: its hits and registrations are the least
     int64_t hits_max = 0;
-    int64_t registrations_max = 0;  // and no more than this
+    int64_t registrations_max = 0;  // these two are the most
     bool may_be_brought = false;    // a request may have brought the text along since
   };
 
-  // An operation is asked for; then exactly one of the next three says what became of it.
+  // Begins an operation that is about to be requested. Exactly one of the functions down to
+  // promise() must then say how it ended.
   void begin(Pending pending);
-  // `seen` is the chunk as it was changed, registered or retained. Returns what is wrong with it.
+  // `seen` is the chunk after it was changed, registered or retained. Returns what is wrong with
+  // it.
   std::string acknowledge(const Chunk& seen);
   void acknowledge_removal();
   void refuse(const Error& error);
-  // A reading of one's own ends; nothing was to be changed.
+  // The pending operation was a read: drop it.
   void forget() { pending_.reset(); }
   void leave_open();
-  // As leave_open(), but that an output was retained was acknowledged.
+  // Like leave_open(), but the daemon has acknowledged that an output was retained.
   void promise(wire::Final answer);
 
-  // While the daemon runs: what is wrong with a chunk as it is shown.
+  // While the daemon runs: returns what is wrong with a chunk as it is shown.
   std::string check_shown(const Chunk& seen) const;
-  // Something that the operation before has registered on its way, too.
+  // Takes in a chunk that the same operation has registered on its way.
   std::string learn(const Chunk& seen);
 
-  // The chunk is used: by a request that may not be durable, or by one that was acknowledged.
+  // The chunk may be used by a request that may not be durable (may_be_used), or was used by an
+  // acknowledged request (was_used).
   void may_be_used(const std::string& id) { change_max(id, 1); }
   void was_used(const std::string& id);
 
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const Entry* find(const std::string& id) const;
   const Entry* find(ChunkType type, const std::string& text) const;
-  // Whether nothing of this text is about to end.
+  // Whether the ledger has no chunk with this text that is about to end.
   bool is_usable(ChunkType type, const std::string& text) const;
-  // Whether it is there for a while yet.
+  // Whether the chunk will exist for a while yet.
   static bool lasts(const Chunk& chunk);
 
-  // After a restart: the chunk `id` is not there, or is as `seen`. Returns what is wrong.
-  // `asked_us`: before the daemon was asked.
+  // After a restart: the chunk `id` is missing, or is as `seen`. Both return what is wrong.
+  // `asked_us`: a time before the daemon was asked.
   std::string check_missing(const std::string& id);
   std::string check_there(const Chunk& seen, int64_t asked_us);
-  // A chunk of no ledger: takes it if the open operation can have made it, and made it wholly.
-  // Returns what is wrong.
+  // A chunk that no ledger has: takes it if the open operation can have made it and has made it
+  // wholly. Returns what is wrong.
   std::string adopt(const Chunk& seen);
-  // All of the above was done. Returns what is wrong with what was promised.
+  // Called after all of the above. Returns what is wrong with the promised output.
   std::string close();
 
-  // The latest operations and what became of them, a line each: for the report of a fault.
+  // The latest operations and how they ended, one per line, for the report of a fault.
   std::string history() const;
 
  private:

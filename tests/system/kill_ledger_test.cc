@@ -1,4 +1,4 @@
-// The ledger that a kill loop compares the daemon with: what it must take for right.
+// The ledger with which a kill loop compares the daemon: which states it must accept.
 #include "tests/system/kill_ledger.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kHourUs = 3'600'000'000;
 
-// A moment later than all before.
+// A moment later than all earlier ones.
 int64_t next_us() {
   const int64_t before_us = now_us();
   int64_t moment_us = before_us;
@@ -36,7 +36,7 @@ Chunk chunk_of(const std::vector<Holder>& holders) {
   return chunk;
 }
 
-// A change of the chunk that is under way.
+// A ledger with a change of the chunk under way.
 Ledger ledger_with(const wire::ChunkUpdate& settings) {
   Pending change;
   change.id = chunk_of({}).id;
@@ -56,7 +56,8 @@ wire::ChunkUpdate name_for_an_hour() {
 TEST(KillLedger, tells_two_holders_apart_that_end_in_the_same_milliseconds) {
   Ledger ledger = ledger_with(name_for_an_hour());
   const int64_t changed_us = next_us();
-  // The retention happens to end where the name may end as well, and it is the first of the two.
+  // The retention happens to end at a time at which the name may end as well, and it comes before
+  // the name.
   const Holder other = holder_until(next_us() + kHourUs);
   EXPECT_EQ(ledger.learn(chunk_of({other})), "");
   EXPECT_EQ(ledger.acknowledge(chunk_of({other, holder_until(changed_us + kHourUs, "table")})), "");
@@ -78,7 +79,7 @@ TEST(KillLedger, takes_a_change_for_right_that_came_between_the_ends_of_two_hold
   Holder second = holder_until(next_us());
   const Holder third = holder_until(now_us() + kHourUs);
   EXPECT_EQ(ledger.learn(chunk_of({first, second, third})), "");
-  // The first was over and the second was not, so it was the one to be changed.
+  // The first had ended and the second had not, so the second was the one to be changed.
   second.priority = 90;
   EXPECT_EQ(ledger.acknowledge(chunk_of({second, third})), "");
 }

@@ -1,5 +1,5 @@
-// The daemon is killed again and again while it works: what it acknowledged is there afterwards,
-// and what it computes is what it computed before.
+// The daemon is killed again and again while it works: everything that it acknowledged exists
+// afterwards, and it computes the same as before.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -35,39 +35,40 @@ constexpr int kRounds = 16;
 constexpr int kLongRounds = 100;
 #endif
 
-// Rounds more, at most, until all kinds of work were seen. Each works twice as long as the one
-// before, and the last of them for a minute, so that the slowest machine gets there.
+// The largest number of additional rounds until all kinds of work were seen. Each works twice as
+// long as the one before, and the last ones work for a minute, so that the slowest machine gets
+// there.
 constexpr int kMoreRoundsMax = 12;
 constexpr int64_t kMoreWorkUs = 100'000;
 
-// How long a failpoint is waited for, besides.
+// How much longer a round lasts if it waits for a failpoint.
 constexpr int64_t kFailpointUs = 100'000;
-// What a short generation takes that the times of rounds are made for. Sanitizers and machines that
-// do something else need longer.
+// The time of a short generation for which the lengths of the rounds were chosen. Sanitizers and
+// machines that are busy with something else need longer.
 constexpr int64_t kGenerationUs = 20'000;
-// Rounds in a row without the end of a generation, until rounds get longer; they stay below half a
-// minute.
+// How many rounds in a row may pass without the end of a generation before rounds get longer; they
+// stay below half a minute.
 constexpr int64_t kBarrenRoundsMax = 4;
 constexpr int64_t kPaceMax = 100;
 // How long the passage of a failpoint, or the end of a daemon whose connections broke, may take. It
-// is enough on any machine: only what hangs fails.
+// is enough on any machine: only a hang fails.
 constexpr int64_t kPatientUs = 60'000'000;
 
 // Small files and a small budget, so that files are compacted and pages make room for others.
 const std::vector<std::string> kSmallDisk = {"--max-disk", "40M",       "--kv-memory",
                                              "64M",        "--threads", "2"};
 
-// CASCADE_KILL_ROUNDS, if it is set.
+// The number of rounds: CASCADE_KILL_ROUNDS, if it is set.
 int asked_rounds() {
   const char* asked = std::getenv("CASCADE_KILL_ROUNDS");
   return asked != nullptr ? std::atoi(asked) : testing::long_or(kLongRounds, kRounds);
 }
 
-// What one round does besides working.
+// The course of one round.
 struct Round {
   std::string failpoint;  // "": none
-  int64_t work_us = 0;    // then the requests end,
-  int64_t idle_us = 0;    // then the daemon is killed, if it still runs
+  int64_t work_us = 0;    // until the requests end
+  int64_t idle_us = 0;    // then, until the daemon is killed, if it still runs
   bool stores = false;    // the kill waits until the workers have ended and pages are on disk
 };
 
@@ -108,7 +109,7 @@ class KillLoop {
     return faults_.empty();
   }
 
-  // A start and a stop in good order.
+  // Starts and stops the daemon in good order.
   bool rest() {
     DaemonProcess daemon(scratch_.path() / "run", {}, scratch_.path() / "state", kSmallDisk);
     if (!daemon.serving() || !verify(daemon)) fault("no last start: " + daemon.log());
@@ -128,13 +129,14 @@ class KillLoop {
                         std::to_string(1 + random_.below(passages));
       round.work_us += kFailpointUs * pace_;
     }
-    // Tidying up begins when nothing was asked for a while.
+    // Tidying up begins after a while without requests.
     if (random_.below(8) == 0)
       round.idle_us = 150'000 + static_cast<int64_t>(random_.below(250'000));
     return round;
   }
 
-  // The round number `more`, from 0, of those that go on until all kinds of work were seen.
+  // The additional round number `more`, from 0. These rounds go on until all kinds of work were
+  // seen.
   Round next_of_more(int more) const {
     const int64_t work_us = std::min((kMoreWorkUs << more) * pace_, kPatientUs);
     return {.failpoint = "", .work_us = work_us, .stores = true};
@@ -184,7 +186,7 @@ class KillLoop {
     pace_ = std::max<int64_t>(1, (testing::now_us() - begin_us) / kGenerationUs);
   }
 
-  // Machines become busy after the pace was measured: rounds in which no generation ends get
+  // Machines may become busy after the pace was measured, so rounds in which no generation ends get
   // longer.
   void keep_pace() {
     barren_rounds_ = counts().generations == generations_seen_ ? barren_rounds_ + 1 : 0;
@@ -204,7 +206,7 @@ class KillLoop {
     }
   }
 
-  // A daemon that hangs is ended by SIGABRT, so that there may be a core, and its state is kept.
+  // Ends a daemon that hangs with SIGABRT, so that there may be a core, and keeps its state.
   std::string keep_state(const DaemonProcess& daemon) {
     const auto kept = std::filesystem::path(::testing::TempDir()) / random_id("kill_state");
     ::kill(daemon.pid(), SIGABRT);
@@ -236,7 +238,7 @@ class KillLoop {
     threads.clear();
   }
 
-  // Waits for pages on disk, for ten seconds: what was asked for may have been too short for one.
+  // Waits up to ten seconds for pages on disk: the requests may have been too short to fill a page.
   static void wait_for_pages(const DaemonProcess& daemon) {
     auto client = Client::connect(daemon.endpoint(), testing::kPatientClient);
     if (!client.ok()) return;
@@ -254,7 +256,7 @@ class KillLoop {
     for (const auto& worker : workers_) {
       threads.emplace_back([&] { worker->work(daemon.endpoint(), stop); });
     }
-    // The kill comes in the midst of work, or when nothing was asked for a while.
+    // The kill comes in the midst of work or after a while without requests.
     const bool ended = daemon.ended_within(round.work_us);
     if (!ended && round.idle_us > 0) {
       stop = true;
@@ -274,8 +276,8 @@ class KillLoop {
     return lives;
   }
 
-  // Everything that was acknowledged. False if the daemon has gone meanwhile, or something is
-  // wrong.
+  // Checks everything that was acknowledged. False if the daemon has ended meanwhile, or something
+  // is wrong.
   bool verify(const DaemonProcess& daemon) {
     auto connected = Client::connect(daemon.endpoint(), testing::kPatientClient);
     if (!connected.ok()) return gone(connected.error());
@@ -321,7 +323,8 @@ class KillLoop {
     return faults_.empty();
   }
 
-  // A chunk that was not acknowledged: what was under way when the daemon was killed has made it.
+  // Looks for the operation that made a chunk without an acknowledgement: it must have been under
+  // way when the daemon was killed.
   bool explain(const std::string& id, Client& client) {
     const auto seen = client.get_chunk(id);
     if (!seen.ok() && seen.error().code == ErrorCode::kNotFound) return true;  // its time is over
@@ -359,8 +362,8 @@ class KillLoop {
   int64_t rounds_ = 0, chunks_verified_ = 0, chunks_adopted_ = 0;
 };
 
-// Outputs with long prompts; most of them are deleted, and then nothing is asked for: all that the
-// daemon does with its files happens once. Stops when the daemon ends.
+// Makes outputs with long prompts, deletes most of them, and then asks for nothing, so that the
+// daemon does everything that it does with its files. Stops when the daemon ends.
 std::vector<Chunk> fill_and_empty(Client& client, const std::string& name) {
   constexpr int kOutputs = 10;
   std::vector<Chunk> outputs;
@@ -377,7 +380,7 @@ std::vector<Chunk> fill_and_empty(Client& client, const std::string& name) {
     if (!output.ok()) return outputs;
     outputs.push_back(*output);
   }
-  // Their K and V are written behind.
+  // Their K and V are written later, in the background.
   const auto is_written = [&] {
     const auto stats = client.get_chunk_stats();
     return !stats.ok() || stats->disk->pages_written >= kOutputs * 3;
@@ -389,8 +392,8 @@ std::vector<Chunk> fill_and_empty(Client& client, const std::string& name) {
   return {outputs[4], outputs[9]};
 }
 
-// Starts the daemon to be killed at the failpoint `name`, sees that `kept` is there, and gives it
-// work until it is. Returns what it may be asked for afterwards.
+// Starts a daemon that will be killed at the failpoint `name`, checks that `kept` is there, and
+// gives the daemon work until it is killed. Returns the chunks that it may be asked for afterwards.
 std::vector<Chunk> die_at(const std::string& name, const std::filesystem::path& run,
                           const std::filesystem::path& state, std::vector<Chunk> kept) {
   DaemonProcess daemon(run, {}, state, {"--max-disk", "10M"}, name);
@@ -410,7 +413,7 @@ std::vector<Chunk> die_at(const std::string& name, const std::filesystem::path& 
   return kept;
 }
 
-// Each of them, so that the names stand for moments that come.
+// Tests each failpoint, so that every name stands for a moment that really comes.
 TEST(Kill, happens_at_every_failpoint) {
   const ScratchDir scratch;
   const std::string adopt = "recover_adopt";
@@ -419,7 +422,7 @@ TEST(Kill, happens_at_every_failpoint) {
     if (name == adopt) continue;
     kept = die_at(std::string(name), scratch.path() / "run", scratch.path() / "state", kept);
   }
-  // Pages are found where their rows are lost.
+  // Pages whose rows are lost are found again.
   die_at("kv_write_after", scratch.path() / "run", scratch.path() / "new_state", {});
   for (const char* file : {"metadata.db", "metadata.db-wal"}) {
     std::filesystem::remove(scratch.path() / "new_state" / file);

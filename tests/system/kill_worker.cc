@@ -1,4 +1,4 @@
-// Random operations, one at a time, each noted before it is asked for.
+// Random operations, one at a time; each is noted before it is requested.
 #include "tests/system/kill_worker.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ std::string KillWorker::words(uint64_t least, uint64_t most) {
   return text;
 }
 
-// A few texts, whose beginnings workers share: pages of them are shared, too.
+// One of a few texts. Workers share the beginnings, so pages are shared, too.
 std::string KillWorker::system_text() {
   std::string text = "You are a helpful assistant.";
   const uint64_t kind = random_.below(4);
@@ -119,7 +119,7 @@ bool KillWorker::end(const Error& error) {
 bool KillWorker::settle(const Result<Chunk>& answer) {
   if (!answer.ok()) return end(answer.error());
   ++counts_.acknowledged;
-  if (answer->holders.empty()) {  // what it was held by was over, but for the pin that it lost
+  if (answer->holders.empty()) {  // only the pin that it lost had held it
     ledger_.acknowledge_removal();
     return true;
   }
@@ -189,7 +189,7 @@ bool KillWorker::remove(client::Client& client) {
   return true;
 }
 
-// Reading, while others write.
+// Reads while others write.
 bool KillWorker::look(client::Client& client) {
   const Chunk* chunk = any(Ledger::lasts);
   if (chunk == nullptr) return true;
@@ -309,7 +309,7 @@ bool KillWorker::generate(client::Client& client, wire::GenerateRequest request,
     }
     if (reference.type != ChunkType::kQuery) pending.parents.push_back(reference);
   }
-  // Only of what is retained it is said which texts were registered.
+  // The daemon says only for retained outputs which texts were registered.
   if (!request.retain_output && !pending.texts.empty()) return true;
   const bool cancel = one_in(8);
   if (cancel) request.ignore_eos = true;
@@ -330,7 +330,7 @@ bool KillWorker::generated(client::Client& client, wire::GenerateRequest&& reque
   counts_.tokens_loaded += generation.usage.loaded_tokens;
   if (generation.finish_reason != "cancelled") record(request, generation);
   if (generation.output_chunk_id.empty()) {
-    // What it registered on its way is looked for after the next kill.
+    // The texts that the request registered on its way are looked for after the next kill.
     request.retain_output ? ledger_.leave_open() : ledger_.forget();
     return !request.retain_output;
   }
@@ -363,8 +363,8 @@ bool KillWorker::generated(client::Client& client, wire::GenerateRequest&& reque
   return true;
 }
 
-// An output that was there already has the parents that it had: texts that came along now and are
-// chunks now are registered once more, to learn their ids.
+// An output that already existed has its earlier parents. Texts that came along with this request
+// and are chunks now are registered once more, to learn their ids.
 Status KillWorker::show_texts(client::Client& client, const wire::GenerateRequest& request,
                               std::vector<Chunk>& seen) {
   for (const wire::ChunkRef& reference : request.chunks) {
@@ -379,7 +379,7 @@ Status KillWorker::show_texts(client::Client& client, const wire::GenerateReques
   return {};
 }
 
-// The same request in texts.
+// The same request with texts instead of ids.
 wire::GenerateRequest KillWorker::plain_of(const wire::GenerateRequest& request) const {
   wire::GenerateRequest plain;
   plain.prompt = request.prompt;
@@ -419,7 +419,7 @@ void KillWorker::record(const wire::GenerateRequest& request,
   if (!request.chunks.empty()) {
     recorded.request.messages.clear();
     recorded.request.chunks = request.chunks;
-    // A text that has an id by now would count as registered again.
+    // A text that has an id by now would be counted as registered again.
     const bool by_text = !request.chunks.front().text.empty();
     if (by_text) recorded.request.messages = recorded.plain.messages;
     if (by_text) recorded.request.chunks.clear();

@@ -1,4 +1,4 @@
-// A client that does whatever comes to its mind, and knows what it was promised.
+// A client that makes random requests and knows what it was promised.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@
 
 namespace cascade::testing {
 
-// The disk and the processors may be busy with something else. A client that gives up while the
-// daemon still works would have to expect its changes at any later time.
+// The disk and the processors may be busy with other work. A client that gives up while the daemon
+// still works would have to expect its changes at any later time.
 inline const client::ClientOptions kPatientClient = {.timeout_ms = 60'000,
                                                      .heartbeat_timeout_ms = 60'000};
 
@@ -31,15 +31,15 @@ struct KillCounts {
   std::map<std::string, int64_t> refusals;  // by code and field
 };
 
-// One thread at a time.
+// Used by one thread at a time.
 class KillWorker {
  public:
   KillWorker(int number, uint64_t seed) : number_(number), random_(seed) {}
 
-  // Works until the daemon is gone or `stop`. What is wrong is in faults().
+  // Works until the daemon has ended or `stop` is set. faults() says what is wrong.
   void work(const std::string& endpoint, const std::atomic<bool>& stop);
-  // One greedy or seeded generation again that was answered before; `reference` is a daemon that
-  // was never killed. False if the daemon is gone.
+  // Repeats one greedy or seeded generation that was answered before; `reference` is a daemon that
+  // was never killed. False if the daemon has ended.
   bool replay(client::Client& daemon, client::Client& reference);
 
   Ledger& ledger() { return ledger_; }
@@ -48,7 +48,7 @@ class KillWorker {
   const std::vector<std::string>& faults() const { return faults_; }
 
  private:
-  // A generation, and the same one without ids.
+  // A generation, and the same request without ids.
   struct Recorded {
     wire::GenerateRequest request;
     wire::GenerateRequest plain;
@@ -87,7 +87,7 @@ class KillWorker {
   const Chunk* any(const std::function<bool(const Chunk&)>& fits);
   bool all_there(const wire::GenerateRequest& request) const;
 
-  // What an answer means. False if none came, since the daemon is gone.
+  // Handles an answer. False if none came because the daemon has ended.
   bool settle(const Result<Chunk>& answer);
   bool end(const Error& error);
   void fault(const std::string& what);

@@ -59,9 +59,9 @@ bool wait_until(const std::function<bool()>& done);
 // A cascaded process. Killed by the destructor if it still runs.
 class DaemonProcess {
  public:
-  // Starts it on `run_dir` with the demo model or that of `model_dir`, and the state directory
-  // `state_dir` or "state" beside `run_dir`. Waits until it serves or has ended.
-  // `more`: further arguments; `failpoint`: its CASCADE_FAILPOINT, if it is to have one.
+  // Starts a daemon on `run_dir` with the demo model or the model in `model_dir`, and with the
+  // state directory `state_dir` or "state" beside `run_dir`. Waits until it serves or has ended.
+  // `more`: further arguments; `failpoint`: its CASCADE_FAILPOINT, if not empty.
   explicit DaemonProcess(const std::filesystem::path& run_dir,
                          const std::filesystem::path& model_dir = {},
                          const std::filesystem::path& state_dir = {},
@@ -75,7 +75,7 @@ class DaemonProcess {
   pid_t pid() const { return pid_; }
   std::string endpoint() const;
   std::string log() const;
-  // Waits for its end, so long at most; whether it has come. stop() says how.
+  // Waits at most `wait_us` for the daemon's end; returns whether it has ended. stop() says how.
   bool ended_within(int64_t wait_us) const;
   // Sends the signal and waits for the end; the exit code, or 128 + the signal that ended it.
   int stop(int signal);

@@ -1,4 +1,4 @@
-// A conversation by name, held with cascadectl, that goes on behind a kill of the daemon.
+// A named conversation, held with cascadectl, that goes on after a kill of the daemon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ class SessionSystem : public ::testing::Test {
     arguments.insert(arguments.end(), {"--endpoint", daemon_->endpoint()});
     return run_program("cascadectl", arguments);
   }
-  // What a command that succeeds prints with --json.
+  // The output with --json of a command that must succeed.
   Json json_of(std::vector<std::string> arguments) const {
     arguments.push_back("--json");
     const ProgramResult result = ctl(arguments);
@@ -146,7 +146,7 @@ TEST_F(SessionSystem, a_policy_survives_a_kill_and_gives_new_chunks_their_time) 
     return chunk["expires_us"] == 0 ? 0
                                     : int64_t{chunk["expires_us"]} - int64_t{chunk["created_us"]};
   };
-  // The answer takes as long as it takes.
+  // The answer may take any time below this.
   constexpr double kMinutesUs = 600e6;
   EXPECT_NEAR(static_cast<double>(lifetime_us(say("What is the capital of France?"))), 7.2e9,
               kMinutesUs);

@@ -1,4 +1,4 @@
-// What an operator does with a state directory, while its daemon runs and while none does.
+// An operator's work on a state directory, both while its daemon runs and while none does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ class UpkeepSystem : public ::testing::Test {
     arguments.insert(arguments.begin(), {"fsck", "--state-dir", path(state)});
     return ctl(arguments);
   }
-  // A turn of a conversation that fills some pages, retained; the daemon has come to rest then.
+  // Generates and retains a turn that fills some pages, and waits until the pages are written.
   client::Generation generate(const DaemonProcess& daemon) {
     Client client = *Client::connect(daemon.endpoint(), {.timeout_ms = 60'000});
     wire::GenerateRequest request;
@@ -119,7 +119,7 @@ TEST_F(UpkeepSystem, a_running_daemons_directory_is_checked_and_repaired_by_it) 
   const auto daemon = start();
   const client::Generation first = generate(*daemon);
   EXPECT_THAT(fsck({}).out, HasSubstr("all is well"));
-  // Without --state-dir: that of the daemon.
+  // Without --state-dir, the directory of the daemon is checked.
   EXPECT_THAT(ctl({"fsck"}).out, HasSubstr("all is well"));
   damage_a_page();
   EXPECT_EQ(fsck({}).exit_code, 1);
@@ -134,7 +134,7 @@ TEST_F(UpkeepSystem, a_running_daemons_directory_is_checked_and_repaired_by_it) 
   const ProgramResult rebuild = fsck({"--rebuild"});
   EXPECT_EQ(rebuild.exit_code, 1);
   EXPECT_THAT(rebuild.err, HasSubstr("stop the daemon first"));
-  // Not that of some other, stopped daemon.
+  // Without --state-dir, a rebuild must not take the directory of some other, stopped daemon.
   const ProgramResult unnamed = ctl({"fsck", "--rebuild"});
   EXPECT_EQ(unnamed.exit_code, 2);
   EXPECT_THAT(unnamed.err, HasSubstr("--state-dir"));
