@@ -169,8 +169,8 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   auto* cases = identity_command->add_option("--cases", options.cases, "random cases");
   cases->check(CLI::Range(1, 1'000'000))->capture_default_str();
   options.seed = system_random() >> 11;  // only whole numbers that all JSON readers keep
-  auto* run_seed =
-      identity_command->add_option("--seed", options.seed, "of the cases (default: a fresh one)");
+  auto* run_seed = identity_command->add_option("--seed", options.seed,
+                                                "seed of the cases (default: a new one)");
   run_seed->check(seed());
   identity_command
       ->add_option("--case-seed", options.case_seed,

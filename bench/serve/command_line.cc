@@ -24,7 +24,7 @@ CLI::Validator within(double min, double max) {
     if (CLI::detail::lexical_cast(text, value) && value >= min && value <= max)
       return std::string();
     std::ostringstream error;
-    error << text << " is no number from " << min << " to " << max;
+    error << text << " is not a number from " << min << " to " << max;
     return error.str();
   };
   return CLI::Validator(check, "");
@@ -44,7 +44,8 @@ void add_serve(CLI::App* command, ServeOptions& options) {
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--threads", options.threads, "threads of the daemon (default: its own)")
       ->check(CLI::Range(1, 256));
-  command->add_option("--kv-memory", options.kv_memory, "as the daemon's option")
+  command
+      ->add_option("--kv-memory", options.kv_memory, "memory for KV pages, as the daemon's option")
       ->check(bench::not_empty());
   command
       ->add_option("--daemon-arg", options.daemon_args,
@@ -109,7 +110,7 @@ void add_overload(CLI::App& app, OverloadOptions& options, Status& status) {
 void add_vanish(CLI::App& app, VanishOptions& options, Status& status) {
   auto* command = app.add_subcommand("vanish", "clients that disconnect silently");
   add_serve(command, options.serve);
-  add_count(command, "--clients", options.clients, "that vanish", 1, 1'000'000);
+  add_count(command, "--clients", options.clients, "how many clients vanish", 1, 1'000'000);
   add_count(command, "--at-once", options.at_once, "how many of them are connected at once", 1,
             1024);
   add_count(command, "--steady", options.steady, "how many clients stay", 1, 256);
@@ -131,20 +132,20 @@ void add_fairness(CLI::App& app, FairnessOptions& options, Status& status) {
             "requests of the light tenant, both alone and beside the others", 1, 100'000);
   add_count(command, "--pause-ms", options.pause_ms, "mean milliseconds between them", 0,
             3'600'000);
-  add_count(command, "--prompt-tokens", options.light_prompt_tokens, "of the light tenant", 1,
-            kTokensMax);
-  add_count(command, "--max-tokens", options.light_max_tokens, "of the light tenant", 1,
-            kTokensMax);
+  add_count(command, "--prompt-tokens", options.light_prompt_tokens,
+            "prompt tokens of the light tenant", 1, kTokensMax);
+  add_count(command, "--max-tokens", options.light_max_tokens, "answer tokens of the light tenant",
+            1, kTokensMax);
   add_count(command, "--tenants", options.tenants,
             "how many tenants, one of them light; the others flood", 2, 200);
   add_count(command, "--flood", options.flood, "how many requests each of the others has in flight",
             1, 100'000);
   command->add_flag("--patient", options.patient,
-                    "asks again when the daemon says so after a refusal; else at once");
-  add_count(command, "--flood-prompt-tokens", options.flood_prompt_tokens, "of each of them", 1,
-            kTokensMax);
-  add_count(command, "--flood-max-tokens", options.flood_max_tokens, "of each of their answers", 1,
-            kTokensMax);
+                    "after a refusal, ask again when the daemon says so, and not at once");
+  add_count(command, "--flood-prompt-tokens", options.flood_prompt_tokens,
+            "prompt tokens of each flooding request", 1, kTokensMax);
+  add_count(command, "--flood-max-tokens", options.flood_max_tokens,
+            "answer tokens of each flooding request", 1, kTokensMax);
   command->add_flag("--one-tenant", options.one_tenant,
                     "all requests use the default endpoint, as if there were no tenants");
   command->callback([&] { status = fairness(options); });
@@ -159,10 +160,12 @@ void add_interference(CLI::App& app, InterferenceOptions& options, Status& statu
                    "holds)")
       ->check(CLI::Range(int64_t{64}, kTokensMax));
   add_count(command, "--decodes", options.decodes, "how many decodes run all the time", 1, 256);
-  add_count(command, "--decode-tokens", options.decode_tokens, "of one of them", 2, kTokensMax);
-  add_seconds(command, "--seconds", options.seconds, "undisturbed");
+  add_count(command, "--decode-tokens", options.decode_tokens, "tokens of each decode", 2,
+            kTokensMax);
+  add_seconds(command, "--seconds", options.seconds, "seconds of the decodes alone");
   add_count(command, "--repeats", options.repeats,
-            "how many prompts, alone and beside decodes, the median is of", 1, 1000);
+            "how many prompts are measured, alone and beside decodes; the median is printed", 1,
+            1000);
   command->callback([&] { status = interference(options); });
 }
 
@@ -174,13 +177,15 @@ void add_restore(CLI::App& app, RestoreOptions& options, Status& status) {
                    "tokens of the long prompt (default: 16000, or as many as the model's context "
                    "holds)")
       ->check(CLI::Range(int64_t{64}, kTokensMax));
-  add_count(command, "--repeats", options.repeats, "how many prompts the median is of", 1, 1000);
+  add_count(command, "--repeats", options.repeats,
+            "how many prompts are measured; the median is printed", 1, 1000);
   add_count(command, "--decodes", options.decodes,
             "how many decodes run together while pages are written", 1, 256);
-  add_count(command, "--decode-tokens", options.decode_tokens, "of one of them", 2, kTokensMax);
+  add_count(command, "--decode-tokens", options.decode_tokens, "tokens of each decode", 2,
+            kTokensMax);
   add_count(command, "--rounds", options.rounds,
-            "rounds of decodes with and without a state directory; 0: none", 0, 1000);
-  add_seconds(command, "--seconds", options.seconds, "of each");
+            "rounds of decodes with and without pages written; 0: none", 0, 1000);
+  add_seconds(command, "--seconds", options.seconds, "seconds of each round");
   command->callback([&] { status = restore(options); });
 }
 
@@ -191,8 +196,9 @@ void add_registry(CLI::App& app, RegistryOptions& options, Status& status) {
   add_count(command, "--tokens", options.tokens, "tokens of each chunk, about", 1, 4096);
   add_count(command, "--connections", options.connections,
             "how many clients register them together", 1, 64);
-  add_count(command, "--repeats", options.repeats, "of each question", 1, 100'000);
-  add_count(command, "--starts", options.starts, "after a kill", 1, 100);
+  add_count(command, "--repeats", options.repeats, "how often each question is asked", 1, 100'000);
+  add_count(command, "--starts", options.starts, "how many starts after a kill are measured", 1,
+            100);
   command->callback([&] { status = registry(options); });
 }
 
@@ -200,7 +206,8 @@ void add_gateway(CLI::App& app, GatewayOptions& options, Status& status) {
   auto* command =
       app.add_subcommand("gateway", "how much ZeroMQ and HTTP add to the engine's time");
   add_serve(command, options.serve);
-  add_count(command, "--requests", options.requests, "through each door", 1, 1'000'000);
+  add_count(command, "--requests", options.requests, "how many requests come through each door", 1,
+            1'000'000);
   add_count(command, "--warm-up", options.warm_up, "how many requests come first, unmeasured", 0,
             1'000'000);
   add_count(command, "--prompt-tokens", options.prompt_tokens, "tokens of each request", 1,
@@ -215,7 +222,8 @@ void add_isolation(CLI::App& app, IsolationOptions& options, Status& status) {
   add_serve(command, options.serve);
   add_count(command, "--probes", options.probes,
             "how many prompts, half of them known to another tenant", 2, 1'000'000);
-  add_count(command, "--prompt-tokens", options.prompt_tokens, "of each", 1, kTokensMax);
+  add_count(command, "--prompt-tokens", options.prompt_tokens, "tokens of each prompt", 1,
+            kTokensMax);
   command->callback([&] { status = isolation(options); });
 }
 
@@ -226,9 +234,10 @@ void add_slow_clients(CLI::App& app, SlowClientsOptions& options, Status& status
             4000);
   add_count(command, "--pace-ms", options.pace_ms, "milliseconds between two bytes of each", 1,
             60'000);
-  add_count(command, "--rounds", options.rounds, "alone and beside them", 1, 1000);
-  add_count(command, "--requests", options.requests, "through each door, in each half of a round",
-            1, 1'000'000);
+  add_count(command, "--rounds", options.rounds,
+            "rounds, each alone and beside the slow connections", 1, 1000);
+  add_count(command, "--requests", options.requests,
+            "requests through each door, in each half of a round", 1, 1'000'000);
   add_count(command, "--warm-up", options.warm_up, "how many requests come first, unmeasured", 0,
             1'000'000);
   add_count(command, "--prompt-tokens", options.prompt_tokens, "tokens of each request", 1,

@@ -25,7 +25,7 @@ void add_common(CLI::App* command, CommonOptions& options) {
       ->check(CLI::Range(1, 256));
   command
       ->add_option("--repeats", options.repeats,
-                   "how many runs of each measurement the median is of")
+                   "how many runs each measurement has; the median is printed")
       ->check(CLI::Range(int64_t{1}, kRepeatsMax))
       ->capture_default_str();
   command->add_flag("--json", options.json, "print JSON instead of a table");

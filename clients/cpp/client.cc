@@ -257,7 +257,7 @@ Result<Chunk> Client::set_chunk_priority(const std::string& id, int32_t priority
 Result<wire::ChunkListReply> Client::list_chunks(const wire::ChunkListRequest& request) {
   ASSIGN_OR_RETURN(wire::ChunkListReply reply, call<wire::ChunkListReply>(request));
   if (reply.chunks.size() == reply.token_counts.size()) return reply;
-  return Error{ErrorCode::kInternal, "token_counts", "the daemon sent one for not every chunk"};
+  return Error{ErrorCode::kInternal, "token_counts", "the daemon did not send one for every chunk"};
 }
 
 Result<std::vector<ChunkInfo>> Client::list_all_chunks(std::optional<ChunkType> type,

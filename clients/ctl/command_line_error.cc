@@ -77,7 +77,7 @@ std::string about_flag(const CLI::App& app, const std::string& flag) {
   const CLI::App& command = innermost_of(app);
   const std::vector<std::string> flags = flags_of(command);
   if (std::ranges::find(flags, flag) != flags.end()) {
-    return flag + " stands behind " + path_of(command) + ", not before it";
+    return flag + " must come after " + path_of(command) + ", not before it";
   }
   const std::string none = one_line(flag) + " is not an option of " + path_of(command);
   const std::string meant = did_you_mean(flag, flags);

@@ -45,8 +45,9 @@ Result<std::string> model_name_of(const std::string& given, const wire::ModelLis
       models.models_dir.empty()
           ? "the daemon has no models directory (cascaded --models-dir)"
           : "the daemon loads what is in " + models.models_dir + ": put it, or a link to it, there";
-  return invalid_argument("NAME", "\"" + given + "\" is none of the daemon's models, which are: " +
-                                      names + "; " + where);
+  return invalid_argument(
+      "NAME",
+      "\"" + given + "\" is not one of the daemon's models, which are: " + names + "; " + where);
 }
 
 }  // namespace cascade::ctl

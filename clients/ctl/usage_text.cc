@@ -13,7 +13,7 @@ const char* reason_text(MissReason reason) {
     case MissReason::kNew: return "";
     case MissReason::kDiffers: return "differs from what is known";
     case MissReason::kEvicted: return "was evicted";
-    case MissReason::kDropped: return "was removed as out of reach";
+    case MissReason::kDropped: return "was removed, since no request seemed able to reach it";
     case MissReason::kDeleted: return "was deleted";
     case MissReason::kExpired: return "has expired";
     case MissReason::kOtherModel: return "is of another model or KV type";

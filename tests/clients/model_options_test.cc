@@ -78,7 +78,7 @@ TEST(ModelPlace, of_a_file_is_the_name_of_its_model) {
   EXPECT_EQ(name_of("/opt/demo"), "demo");
   // The same file name elsewhere is another model.
   EXPECT_THAT(name_of("/home/me/tiny-Q8_0.gguf"),
-              HasSubstr("is none of the daemon's models, which are: demo, tiny-Q8_0, big, folder; "
+              HasSubstr("is not one of the daemon's models, which are: demo, tiny-Q8_0, big, folder; "
                         "the daemon loads what is in /srv/models"));
   EXPECT_THAT(name_of("other.gguf"), HasSubstr("put it, or a link to it, there"));
   EXPECT_TRUE(is_model_file("x.gguf"));

@@ -257,7 +257,7 @@ TEST(Options, offer_the_option_that_was_meant) {
   EXPECT_THAT(refusal({"--jsn"}), HasSubstr("did you mean --json?"));
   // Before the command that it belongs to.
   EXPECT_THAT(refusal({"--temperature", "0", "generate", "hi"}),
-              HasSubstr("--temperature stands behind cascadectl generate, not before it"));
+              HasSubstr("--temperature must come after cascadectl generate, not before it"));
   EXPECT_THAT(refusal({"status", "--temperature", "0"}),
               HasSubstr("--temperature is not an option of cascadectl status; it is one of "
                         "cascadectl generate: give it after that command"));

@@ -68,7 +68,7 @@ class Config(unittest.TestCase):
                                 capture_output=True, text=True, timeout=60)
         self.assertEqual((seen.returncode, daemon.returncode), (2, 2))
         for printed in (seen.stderr, daemon.stderr):
-            self.assertRegex(printed, rf"{self.file}:2: kv_memory: must be at most [0-9]+M, all")
+            self.assertRegex(printed, rf"{self.file}:2: kv_memory: must be at most [0-9]+M, the")
 
     @unittest.skipIf(pathlib.Path("/etc/cascaded/cascaded.toml").exists(), "the service is here")
     def test_show_without_a_file_prints_the_defaults(self):
@@ -163,18 +163,21 @@ class Completion(unittest.TestCase):
         self.assertEqual(ctl("completion", "csh").returncode, 2)
 
 
-class Readme(unittest.TestCase):
-    def test_the_script_of_the_chat_prints_what_the_readme_says(self):
-        readme = (SOURCE / "README.md").read_text(encoding="utf-8")
-        said = re.search(r"    \$ printf '(/system .*?)' .*?temperature 0\n(.*?)\n\n", readme, re.S)
-        lines = said[1].replace("\\n", "\n")
-        expected = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in said[2].split("\n")]
+class Manual(unittest.TestCase):
+    def test_the_script_of_the_chat_prints_what_the_manual_says(self):
+        manual = (SOURCE / "docs/manual.md").read_text(encoding="utf-8")
+        command, said = re.search(r"    \$ (printf .*?temperature 0)\n(.*?)\n\n", manual,
+                                  re.S).groups()
+        expected = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in said.split("\n")]
         # What is prefilled in idle time may not be there yet.
         late = [line[:-3] + ["0", "B", "ID"] if line[0] == "2" else line for line in expected]
         with Service() as service:
-            printed = service.ctl("chat", "--temperature", "0", input=lines).stdout
-        shown = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in printed.splitlines()]
-        self.assertIn(shown, (expected, late))
+            done = subprocess.run(["bash", "-c", command], capture_output=True, text=True,
+                                  env={"PATH": f"{BIN}:/usr/bin:/bin",
+                                       "CASCADE_ENDPOINT": service.endpoint}, timeout=60)
+        shown = [re.sub("output_[0-9a-f]+", "ID", line).split()
+                 for line in done.stdout.splitlines()]
+        self.assertIn(shown, (expected, late), done.stderr)
 
 
 class Looks(unittest.TestCase):

@@ -80,7 +80,7 @@ class Watchdog(unittest.TestCase):
             service.manager.drain()
             service.wait_for_log(pattern, count=before + 2 + LOOKS)
             self.assertEqual(self.feeds_in(service.manager.drain()), 0)
-            self.assertIn(f"{thread} has not moved on", service.log())
+            self.assertIn(f"{thread} has made no progress", service.log())
         service.manager.wait_for("WATCHDOG", "1")
         if work:
             out, errors = work.communicate(timeout=60)

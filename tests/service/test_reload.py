@@ -32,10 +32,10 @@ class Reload(unittest.TestCase):
             self.assertEqual(self.status(service)["kv_type"], "int8")
             log = service.log()
             self.assertIn(f"changed: --max-waiting ({service.config_path}:1: max_waiting)", log)
-            self.assertIn("takes a restart: --kv ", log)
+            self.assertIn("needs a restart: --kv ", log)
             # It is said again until the restart; what was applied is not.
             self.reload(service)
-            service.wait_for_log("takes a restart: --kv ", count=2)
+            service.wait_for_log("needs a restart: --kv ", count=2)
             self.assertEqual(service.log().count("changed: --max-waiting"), 1)
 
     def test_a_file_with_a_mistake_changes_nothing(self):
@@ -97,7 +97,7 @@ class Reload(unittest.TestCase):
                 keys.chmod(0o666)
                 self.reload(serving)
                 self.assertEqual(status(third), 200)
-                self.assertIn(f"--http-keys: {keys}: everybody may write it", serving.log())
+                self.assertIn(f"--http-keys: {keys}: everybody may write to it", serving.log())
                 keys.write_text(keys.read_text(), encoding="utf-8-sig")
                 self.reload(serving)
                 self.assertEqual(status(third), 200, "a byte order mark is no part of a tenant")

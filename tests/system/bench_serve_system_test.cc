@@ -281,7 +281,7 @@ TEST_F(BenchServe, wrong_options_are_explained_before_anything_starts) {
       {"chat", {"--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8, got \"int4"},
       {"chat", {"--turns", "0"}, "--turns: Value 0 not in range 1 to 10000"},
       {"chat", {"--turns", "100"}, "--turns: asks for"},
-      {"chat", {"--cascaded", "no/such/program"}, "--cascaded: no/such/program is no program"},
+      {"chat", {"--cascaded", "no/such/program"}, "--cascaded: no/such/program is not a program"},
       {"chat", {"--threads", "257"}, "--threads: Value 257 not in range 1 to 256"},
       {"chat", {"--bogus"}, "--bogus"},
       {"chat", {"--kv-memory", ""}, "--kv-memory: must not be empty"},

@@ -176,7 +176,7 @@ TEST_F(UpkeepSystem, what_is_no_state_directory_or_not_reachable_is_said) {
   std::filesystem::permissions(path("empty"), std::filesystem::perms::owner_all);
   const ProgramResult empty = fsck({}, "empty");
   EXPECT_EQ(empty.exit_code, 2);
-  EXPECT_THAT(empty.err, HasSubstr("is no state directory"));
+  EXPECT_THAT(empty.err, HasSubstr("is not a state directory"));
   EXPECT_TRUE(std::filesystem::is_empty(path("empty")));
   EXPECT_EQ(ctl({"fsck", "--state-dir", ""}).exit_code, 2);
   const auto daemon = start();

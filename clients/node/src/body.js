@@ -41,7 +41,7 @@ class BodyReader {
   document() {
     const value = this.#value();
     if (!(value instanceof Map)) fail('is not a map');
-    if (this.#at !== this.#bytes.length) fail(`has bytes behind the map, at byte ${this.#at}`);
+    if (this.#at !== this.#bytes.length) fail(`has bytes after its map, at byte ${this.#at}`);
     return value;
   }
 

@@ -50,7 +50,7 @@ export const string = {
   },
   write(value) {
     if (typeof value !== 'string') fail('must be a string');
-    if (!value.isWellFormed()) fail('has half of a surrogate pair, which is no Unicode text');
+    if (!value.isWellFormed()) fail('has half of a surrogate pair, which is not Unicode text');
     // A unit of UTF-16 has at most 3 bytes in UTF-8: most strings need not be measured.
     if (value.length * 3 > STRING_BYTES_MAX && Buffer.byteLength(value) > STRING_BYTES_MAX) {
       fail(`has ${Buffer.byteLength(value)} bytes, more than the limit of ${STRING_BYTES_MAX}`);
@@ -229,7 +229,7 @@ function checkKeys(value, known) {
   for (const key of Object.keys(value)) {
     if (known.has(key) || value[key] === undefined) continue;
     const meant = known.has(camelCase(key)) ? `; did you mean ${camelCase(key)}?` : '';
-    at(key, () => fail(`is no field of this${meant}`));
+    at(key, () => fail(`is not a field of this${meant}`));
   }
 }
 

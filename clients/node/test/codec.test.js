@@ -151,7 +151,7 @@ test('a body that is not one strict, bounded map is refused', () => {
     [pongWith(0x82, 0xa1, 'a', 1, 0xa1, 'a', 1), /^has the key "a" twice$/],
     [pongWith(0x81, 1, 1), /^has a map with a key that is not a string$/],
     [pongWith(0xc1), /^is not valid MessagePack at byte \d+$/],
-    [pongWith(1, 1), /^has bytes behind the map, at byte \d+$/],
+    [pongWith(1, 1), /^has bytes after its map, at byte \d+$/],
     [framesWith('Pong', Buffer.alloc(0)), /^ends within a value, at byte 0$/],
     [framesWith('Pong', bytes(0x90)), /^is not a map$/],
   ];
@@ -241,7 +241,7 @@ test('the chunks of a list share one array of token ids', () => {
 test('what a request must not be is said before it is sent', () => {
   const bad = [
     ['GenerateRequest', { max_tokens: 1 }, 'max_tokens', /did you mean maxTokens\?$/],
-    ['GenerateRequest', { tempreature: 1 }, 'tempreature', /^is no field of this$/],
+    ['GenerateRequest', { tempreature: 1 }, 'tempreature', /^is not a field of this$/],
     ['GenerateRequest', { sampling: { top_p: 1 } }, 'sampling.top_p', /mean topP/],
     ['GenerateRequest', { maxTokens: '5' }, 'max_tokens', /^must be a whole number$/],
     ['GenerateRequest', { maxTokens: 1.5 }, 'max_tokens', /^must be a whole number$/],

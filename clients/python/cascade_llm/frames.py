@@ -183,4 +183,4 @@ def _check_chunk_list(reply: ChunkListReply) -> None:
         what = "fewer" if counted > len(reply.token_ids) else "more"
         raise Problem(f"has {what} ids than the chunks count").inside("token_ids")
     if len(reply.token_counts) != len(reply.chunks):
-        raise Problem("has one for not every chunk").inside("token_counts")
+        raise Problem("does not have one for every chunk").inside("token_counts")

@@ -63,7 +63,7 @@ class SamplingParams:
             if name not in known:
                 raise invalid_argument(
                     f"sampling_params[{name!r}]",
-                    f"is no parameter; there are {', '.join(known)}",
+                    f"is not a parameter; the parameters are {', '.join(known)}",
                 )
         return cls(**given)
 

@@ -221,7 +221,7 @@ class WrongAnswerTest(ClientTest):
 
         _, client = self.start(handle)
         self.assert_fails(
-            lambda: client.generate(prompt("x")), "unavailable", "endpoint", "none of this protocol"
+            lambda: client.generate(prompt("x")), "unavailable", "endpoint", "does not follow the protocol"
         )
 
     def test_messages_beyond_the_limits_end_the_connection(self) -> None:
