@@ -1,4 +1,4 @@
-// The lines of --batch as requests.
+// How the lines of --batch become requests.
 #include "clients/ctl/batch_file.h"
 
 #include <gmock/gmock.h>
@@ -90,7 +90,7 @@ TEST(BatchFile, an_object_goes_before_the_options_field_by_field) {
   ASSERT_EQ(request.sampling.logit_bias.size(), 1u);
   EXPECT_EQ(request.sampling.logit_bias[0].token, 8);
   EXPECT_EQ(request.sampling.logit_bias[0].bias, 2);
-  // null: as if the option had not been given.
+  // A null counts as if the option had not been given.
   const auto without = good(R"({"query": "?", "stop": null, "sampling": {"seed": null}})");
   EXPECT_TRUE(without.stop.empty());
   EXPECT_FALSE(without.sampling.seed.has_value());
@@ -147,7 +147,7 @@ TEST(BatchFile, says_what_to_write_instead) {
   EXPECT_THAT(line_error(R"({"query": "x", "system": "s"})"), HasSubstr("--system"));
   EXPECT_THAT(line_error(R"({"query": ""})"),
               HasSubstr("line 7, query: is empty: write a question"));
-  // Texts that only look like it.
+  // These texts only look like JSON.
   EXPECT_EQ(good("[1] and [2]: which is larger?").chunks.size(), 3u);
   EXPECT_EQ(good("[1, 2]").chunks.size(), 3u);
 }

@@ -42,8 +42,8 @@ wire::Final final_of(const std::string& text, const std::string& reason = "stop"
   return final;
 }
 
-// Collects `count` generations, and then answers them from the last to the first: "fail" with an
-// error, "busy" with one that says when to come back, "hang" when it is cancelled.
+// Collects `count` generations and then answers them from the last to the first: "fail" with an
+// error, "busy" with an error that says when to come back. "hang" is answered when it is cancelled.
 class Backwards {
  public:
   explicit Backwards(size_t count) : count_(count) {}
@@ -159,7 +159,7 @@ TEST(GenerateBatch, the_flag_cancels_all_that_run) {
   int deltas = 0;
   const auto on_event = [&](size_t, const Event& event) {
     deltas += std::holds_alternative<wire::Delta>(event);
-    cancel = deltas == 4;  // all have been answered
+    cancel = deltas == 4;  // all generations have been answered
     return true;
   };
   const auto results =
@@ -176,7 +176,7 @@ TEST(GenerateBatch, a_lost_connection_ends_what_has_not_ended) {
   int deltas = 0;
   const auto on_event = [&](size_t, const Event& event) {
     deltas += std::holds_alternative<wire::Delta>(event);
-    // "hang" is answered last: the others have ended.
+    // "hang" is answered last, so the others have ended.
     if (deltas == 3) daemon.reset();
     return true;
   };

@@ -71,7 +71,7 @@ TEST(ChatCommand, a_paste_of_several_lines_is_one_message) {
   EXPECT_EQ(meant("exit\nquit"), "exit\nquit");
   EXPECT_EQ(meant("\"\"\"Doc.\n\"\"\"\nx = 1"), "\"\"\"Doc.\n\"\"\"\nx = 1");
   EXPECT_EQ(meant("\n\n  if x:\n    y()\n\n"), "  if x:\n    y()") << "indentation stays";
-  // As if they were typed: a single line, and commands that take a text.
+  // These count as typed: a single line, and commands that take a text.
   for (const char* typed :
        {"/bye", " /bye\n", "one", "/system Be\nbrief", "/context\na\nb", "/query a\nb"}) {
     EXPECT_EQ(message_of_paste(typed), std::nullopt) << typed;

@@ -41,32 +41,32 @@ class ChatDaemon {
     const std::lock_guard lock(mutex_);
     return chunks_;
   }
-  // The times to live that chunks were given afterwards: "output_1aaa… 0".
+  // The times to live that were set for chunks after they were made: "output_1aaa… 0".
   std::vector<std::string> times_to_live() const {
     const std::lock_guard lock(mutex_);
     return times_to_live_;
   }
-  // Outputs expire after so long by default.
+  // Outputs expire after `ttl_ms` by default.
   void set_policy(int64_t ttl_ms) {
     const std::lock_guard lock(mutex_);
     policy_ttl_ms_ = ttl_ms;
   }
-  // Somebody else keeps the output `id`, too.
+  // Somebody else also keeps the output `id`.
   void register_again(const std::string& id) {
     const std::lock_guard lock(mutex_);
     ++find(id)->registrations;
   }
-  // A name holds the output `id`, too: it stays when its retention is given up.
+  // A name also holds the output `id`: the output stays when its retention is given up.
   void give_name(const std::string& id, const std::string& name) {
     const std::lock_guard lock(mutex_);
     find(id)->holders = {{.kind = HolderKind::kName, .label = name}};
   }
-  // As a daemon that was started again: it has no chunks.
+  // The daemon then is like one that was started again: it has no chunks.
   void lose_chunks() {
     const std::lock_guard lock(mutex_);
     chunks_.clear();
   }
-  // As FakeDaemon::set_loading().
+  // Like FakeDaemon::set_loading().
   void set_loading(std::vector<wire::Loading> loading) { daemon_.set_loading(std::move(loading)); }
   // "output_" and 32 digits.
   static std::string output_id(int number) {
@@ -152,7 +152,7 @@ class ChatDaemon {
       return reply(wire::ErrorReply{resource_exhausted("queue", "is full"), 100});
     }
     if (query == "lost") {
-      // As a client notices it when the connection breaks.
+      // This is what a client sees when the connection breaks.
       return reply(wire::ErrorReply{unreachable("the daemon is gone"), 0});
     }
     if (query == "hang") {
@@ -226,7 +226,7 @@ class ChatDaemon {
   int64_t policy_ttl_ms_ = 0;
   wire::RequestId running_{};
   int outputs_ = 0;
-  FakeDaemon daemon_;  // last: its thread uses the members above
+  FakeDaemon daemon_;  // declared last: its thread uses the members above
 };
 
 }  // namespace cascade::client::testing

@@ -26,7 +26,7 @@ struct Chat {
   Outcome run(const std::string& input, bool json = false, bool interactive = false) {
     return run_with({.params = {}, .system = "", .interactive = interactive}, input, json);
   }
-  // A person types `input`; `question` is what they are asked in between.
+  // A person types `input`; `questions` gets the questions that they are asked meanwhile.
   Outcome run_with(ChatSettings settings, const std::string& input, bool json = false) {
     std::istringstream in(input);
     std::ostringstream out;

@@ -1,4 +1,5 @@
-// What the daemon keeps of a chat: nothing, what a person wants, everything, or a session.
+// How long the daemon keeps the outputs of a chat: none, those that a person wants, all, or a
+// session.
 #include "clients/ctl/chat_retention.h"
 
 #include <gtest/gtest.h>
@@ -146,7 +147,7 @@ TEST_F(UnwantedOutputs, are_said_to_stay_if_somebody_else_holds_them) {
 TEST(ChatRetention, every_end_of_a_conversation_is_asked_about_and_no_answer_deletes_nothing) {
   Chat chat;
   const Outcome outcome = chat.run_with(
-      asking(), "a\n/clear\nn\nb\n/continue output_2\ny\n/clear\nc\n");  // ends with the input
+      asking(), "a\n/clear\nn\nb\n/continue output_2\ny\n/clear\nc\n");  // the input ends here
   EXPECT_EQ(chat.questions.size(), 3u) << "none where nothing was made";
   EXPECT_EQ(chat.daemon.times_to_live(), std::vector<std::string>{ChatDaemon::output_id(2) + " 0"});
   EXPECT_EQ(chat.daemon.chunk_count(), 2u);
@@ -173,7 +174,7 @@ TEST(ChatInSession, makes_turns_of_a_session) {
   for (const auto& request : chat.daemon.requests()) EXPECT_EQ(request.session, "trip");
   EXPECT_NE(outcome.out.find("1  Answer to first"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("2  Answer to second"), std::string::npos) << outcome.out;
-  // Later, with what others made meanwhile.
+  // A later chat of the session, after others have made outputs.
   (void)chat.run("somebody\n");
   const Outcome later = chat.run_with(in_session("trip"), "third\n/output\n");
   EXPECT_NE(later.out.find("3  Answer to third"), std::string::npos) << later.out;
@@ -205,7 +206,7 @@ TEST(ChatInSession, an_output_in_a_session_stands_before_the_next_turn_alone) {
       << outcome.out;
   EXPECT_EQ(chat.composition(1), "OUTPUT:#" + ChatDaemon::output_id(1) + " QUERY:a");
   EXPECT_EQ(chat.composition(2), "QUERY:b");
-  // One that is gone meanwhile is said once, and does not stand in the way for ever.
+  // An output that has been deleted meanwhile is reported once and does not block later turns.
   const std::string input = "/use-output output_1\n/delete-output output_1\nc\n";
   EXPECT_EQ(chat.run_with(in_session("trip"), input).err,
             "The next turn of session trip goes on without \"fact\".\n");

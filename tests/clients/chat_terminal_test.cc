@@ -1,4 +1,4 @@
-// The chat on a terminal: what is pasted, Ctrl-Z and fg, windows of other sizes.
+// The chat on a terminal: pasted text, Ctrl-Z and fg, windows of other sizes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct ChatOnTerminal {
       : program(arguments(std::move(options)), folder.path(), on, columns),
         daemon(folder.endpoint()) {
     program.start();
-    program.expect("commands.");  // on a narrow terminal it stands alone
+    program.expect("commands.");  // on a narrow terminal this word has its own line
     program.expect(kBracketPastes);
     program.expect_prompt();
   }
@@ -49,7 +49,7 @@ struct ChatOnTerminal {
     EXPECT_EQ(program.finish(), kExitOk);
   }
   TempFolder folder;
-  Program program;  // before the daemon: it forks
+  Program program;  // constructed before the daemon, because it forks
   ChatDaemon daemon;
 };
 
@@ -119,7 +119,7 @@ TEST(ChatOnTerminal, takes_what_is_pasted_for_text_whatever_it_looks_like) {
   chat.leave();
 }
 
-// The terminal has the keys before the program asks for them, in whichever mode it is then.
+// The terminal receives the keys before the program asks for them, in whatever mode it has then.
 TEST(ChatOnTerminal, a_paste_that_comes_before_the_prompt_is_one_message_too) {
   ChatOnTerminal chat;
   chat.program.type("first\n" + pasted("one\rtwo"));
@@ -211,7 +211,7 @@ TEST(ChatOnTerminal, draws_the_line_again_in_a_window_of_another_size) {
   chat.program.type(line);
   chat.program.expect("window");
   chat.program.resize(100);
-  // The terminal has joined the two lines: the cursor is on the prompt's.
+  // The terminal has joined the two lines, so the cursor is on the prompt's line.
   chat.program.expect("\r\x1b[J> " + line);
   chat.program.resize(30);
   chat.program.expect("\r\x1b[1A\x1b[J> ");
@@ -221,7 +221,7 @@ TEST(ChatOnTerminal, draws_the_line_again_in_a_window_of_another_size) {
   chat.leave();
 }
 
-// The lines of what was printed behind `mark`, without the prompt that ends them.
+// The lines printed after `mark`, without the prompt that ends them.
 std::vector<std::string> lines_behind(const Program& program, const std::string& mark) {
   const std::string& out = program.out();
   std::istringstream in(out.substr(out.rfind(mark)));
@@ -248,7 +248,7 @@ TEST(ChatOnTerminal, breaks_no_word_of_an_answer) {
   EXPECT_EQ(lines[3], "本の首都です");
   EXPECT_EQ(lines[4], "(7 tokens reused, 3");
   EXPECT_EQ(lines[5], "prefilled, 3 generated,");
-  // In another window, at once.
+  // The new width of the window counts at once.
   chat.program.resize(60);
   chat.ask("a longer question for a window that has become wider\n",
            "a longer question for a window that has become\r\nwider");
@@ -307,7 +307,7 @@ TEST(ChatOnTerminal, restores_the_terminal_when_it_is_terminated) {
   (void)chat.program.finish();
 }
 
-// Also of the command line's own help, which CLI11 writes.
+// This includes the command line's own help, which CLI11 writes.
 TEST(ProgramOnTerminal, breaks_no_word_of_help) {
   for (const unsigned short columns : {40, 80, 120}) {
     const TempFolder folder;
@@ -318,7 +318,7 @@ TEST(ProgramOnTerminal, breaks_no_word_of_help) {
       EXPECT_EQ(program.out().find("{false}"), std::string::npos) << "of CLI11, for no reader";
       std::istringstream lines(program.out());
       for (std::string line; std::getline(lines, line);) {
-        if (line.ends_with('\r')) line.pop_back();  // the terminal's, behind a whole line
+        if (line.ends_with('\r')) line.pop_back();  // added by the terminal after a whole line
         const bool option = line.find(":{") != std::string::npos;  // a list of values is one word
         if (option) continue;
         EXPECT_LE(display_width(one_line(line)), columns) << line;

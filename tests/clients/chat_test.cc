@@ -1,4 +1,4 @@
-// The chat against a fake daemon, as when it is fed by a pipe.
+// The chat against a fake daemon, with input as from a pipe.
 #include "clients/ctl/chat.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(Chat, says_which_turn_a_deleted_output_takes_along) {
   EXPECT_EQ(others.run("a\n/clear\nb\n/delete-output output_1\n").err, "");
 }
 
-// The session of the feature's first description.
+// This session is from the first description of the feature.
 TEST(Chat, uses_an_output_by_its_number) {
   Chat chat;
   const Outcome outcome = chat.run(
@@ -82,7 +82,7 @@ TEST(Chat, numbers_stay_while_outputs_come_and_go) {
   EXPECT_EQ(chat.composition(2), two + " QUERY:c");
   EXPECT_EQ(chat.daemon.chunk_count(), 1u);
   EXPECT_NE(outcome.out.find("1  Answer to c"), std::string::npos) << outcome.out;
-  // The first output is gone, whatever its number was.
+  // The first output is deleted, so its number finds nothing.
   EXPECT_EQ(outcome.err,
             "The conversation goes on without the turn \"a\"; it ends with \"b\" now.\n"
             "error: not_found: id: no such chunk\n"
@@ -126,7 +126,8 @@ TEST(Chat, lists_the_outputs_of_this_conversation_or_everybodys) {
 TEST(Chat, a_number_means_what_the_last_list_said) {
   Chat chat;
   (void)chat.run("somebody\n");
-  // Before any list: this conversation's, so that nobody deletes what they have not seen.
+  // Before any list is shown, numbers mean this conversation's outputs, so that nobody deletes an
+  // output that they have not seen.
   const Outcome outcome = chat.run("mine\n/delete-output 1\n/output all\n");
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
   ASSERT_EQ(chat.daemon.chunk_count(), 1u);
@@ -223,7 +224,7 @@ constexpr const char* kChunksGone =
     "The chunks of the earlier turns do not exist any more (deleted, expired, or in another "
     "state directory): the turns are sent as text.\n";
 
-// Types lines one by one, so that things may happen in between.
+// Types lines one by one, so that other things may happen in between.
 struct TypedChat {
   explicit TypedChat(Chat& chat, bool json = false)
       : screen{out, err, Style(false), false, json}, session(*chat.client, screen, {}) {}
@@ -244,7 +245,7 @@ TEST(Chat, goes_on_as_text_when_the_daemon_has_lost_its_chunks) {
   typed.session.enter("four");
   EXPECT_EQ(typed.err.str(), kChunksGone) << "said once";
   EXPECT_EQ(typed.session.exit_code(), kExitOk);
-  // The third composition is the one that was refused.
+  // The third composition is the refused one.
   EXPECT_EQ(chat.composition(3),
             "system:s user:fact\n\none assistant:Answer to one user:two assistant:Answer to two "
             "user:three");

@@ -1,4 +1,4 @@
-// What cascadectl prints of changes to chunks, against a fake daemon.
+// What cascadectl prints about changes to chunks, against a fake daemon.
 #include "clients/ctl/chunk_commands.h"
 
 #include <gmock/gmock.h>

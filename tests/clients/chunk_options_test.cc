@@ -1,4 +1,4 @@
-// The command line of the chunk commands: what becomes of it, and what is refused.
+// The command line of the chunk commands: how it is read, and what is refused.
 #include "clients/ctl/chunk_options.h"
 
 #include <gmock/gmock.h>

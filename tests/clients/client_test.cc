@@ -18,14 +18,15 @@ using testing::FakeDaemon;
 using testing::ignore;
 using testing::TempFolder;
 
-// Short, for daemons that never answer.
+// A short timeout, for daemons that never answer.
 ClientOptions hasty() {
   ClientOptions options;
   options.timeout_ms = 300;
   return options;
 }
 
-// A client that is hasty, too, of a daemon that answers: once the machine lets it answer in time.
+// Connects a hasty client to a daemon that answers; tries again until the machine is fast enough
+// for the answer to come in time.
 Result<Client> connect_hastily(const TempFolder& folder, const ClientOptions& options = hasty()) {
   Result<Client> client = Client::connect(folder.endpoint(), options);
   for (int i = 0; i < 200 && !client.ok(); ++i) {
@@ -166,7 +167,7 @@ TEST(Client, connects_again_after_a_restart) {
   EXPECT_EQ(client->boot_id(), "boot_2");
 }
 
-// Three chunks in pages of two.
+// Answers with three chunks in pages of two.
 void list_three(const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
   const auto& request = std::get<wire::ChunkListRequest>(envelope.message);
   wire::ChunkListReply page;
@@ -334,7 +335,6 @@ TEST(Client, searches_chunks) {
   EXPECT_EQ(error_of(client->search_chunks("", 3)).find("invalid_argument: query"), 0u);
 }
 
-// So long that every limit of a call has passed many times.
 TEST(Client, asks_for_tokens_texts_and_prompts) {
   const TempFolder folder;
   std::optional<wire::Message> asked;

@@ -26,7 +26,7 @@ struct Parsed {
   std::string err;
 };
 
-// The same without printing anything.
+// The same, without printing anything.
 inline Parsed parse_quietly(const Arguments& arguments) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
@@ -35,7 +35,7 @@ inline Parsed parse_quietly(const Arguments& arguments) {
   return {std::move(result), ::testing::internal::GetCapturedStderr()};
 }
 
-// The options of a command line in which nothing is wrong.
+// The options of a correct command line.
 inline Options accepted(const Arguments& arguments) {
   const Parsed parsed = parse_quietly(arguments);
   EXPECT_TRUE(std::holds_alternative<Options>(parsed.result)) << arguments[1] << parsed.err;

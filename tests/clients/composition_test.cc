@@ -1,4 +1,4 @@
-// What turns and requests are composed of.
+// The chunks and messages of which turns and requests are composed.
 #include <gtest/gtest.h>
 
 #include "clients/ctl/conversation.h"
@@ -102,7 +102,7 @@ TEST(Conversation, goes_on_as_text_when_its_chunks_are_gone) {
   EXPECT_TRUE(conversation.chunks_are_gone());
   EXPECT_EQ(composed(conversation), "system:s user:c1\n\nc2\n\nq1 assistant:a1 user:c3\n\nq2");
   EXPECT_FALSE(conversation.chunks_are_gone()) << "nothing more can be done";
-  // The new daemon's outputs do not stand for the turns before them, so the text stays.
+  // The new daemon's outputs do not contain the turns before them, so the text stays.
   conversation.answered("output_9", answer("a2"));
   conversation.add_output(turn("output_8"));
   conversation.set_query("q3");

@@ -1,4 +1,4 @@
-// A client that is connected to a daemon of the test's own.
+// A client that is connected to the test's own daemon.
 #pragma once
 
 #include <utility>

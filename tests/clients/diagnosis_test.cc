@@ -1,4 +1,4 @@
-// What is good, what could be better, what is wrong.
+// The findings of a diagnosis: what is good, what could be better, what is wrong.
 #include "clients/ctl/diagnosis.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Which endpoints there are, which one is the default, and why nobody answers at one.
+// Which endpoints there are, which one is the default, and why nobody answers at an endpoint.
 #include "clients/cpp/endpoint.h"
 
 #include <gtest/gtest.h>
@@ -106,7 +106,7 @@ TEST(Endpoint, a_socket_without_permission_is_called_that) {
   EXPECT_EQ(error,
             "unavailable: endpoint: permission denied: only the group 20011 may connect (adduser "
             "20010 20011, then log in again)");
-  // Where the folder is closed, that says for whom.
+  // If the folder is closed, the message says who may enter the folder.
   ::chmod(folder.path().c_str(), 0750);
   EXPECT_NE(seen().second.find("only the group 20011"), std::string::npos);
   ::chmod(folder.path().c_str(), 0700);

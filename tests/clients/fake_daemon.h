@@ -1,5 +1,5 @@
-// A daemon for tests of clients: a ROUTER on an ipc socket in its own folder, answering on its own
-// thread with what the test says.
+// A daemon for tests of clients: a ROUTER on an ipc socket in its own folder. It answers on its own
+// thread, as the test says.
 #pragma once
 
 #include <array>
@@ -26,12 +26,12 @@ class TempFolder : public cascade::testing::TemporaryFolder {
 
 class FakeDaemon {
  public:
-  // The client that asked.
+  // Sends answers to the client that asked.
   class Reply {
    public:
     Reply(FakeDaemon& daemon, std::string client, const wire::RequestId& request)
         : daemon_(daemon), client_(std::move(client)), request_(request) {}
-    // Answers its request.
+    // Answers the request for which this object was made.
     void operator()(wire::Message message) const { to(request_, std::move(message)); }
     // Answers an earlier request of the same client.
     void to(const wire::RequestId& request, wire::Message message) const {
@@ -59,23 +59,25 @@ class FakeDaemon {
   FakeDaemon(const FakeDaemon&) = delete;
   FakeDaemon& operator=(const FakeDaemon&) = delete;
 
-  // What it does with a Ping from now on.
+  // The boot id, and whether it answers: how the daemon handles Pings from now on.
   void set_boot_id(const std::string& boot_id) {
     const std::lock_guard lock(mutex_);
     boot_id_ = boot_id;
   }
   void set_answers_pings(bool answers) { answers_pings_ = answers; }
-  // What it answers the next Pings with: it loads its model. Before a client comes.
+  // The answers to the next Pings, which say that it loads its model. Call it before a client
+  // comes.
   void set_loading(std::vector<wire::Loading> loading) {
     const std::lock_guard lock(mutex_);
     loading_.assign(loading.begin(), loading.end());
   }
-  // Called on the daemon's thread for each Ping, with their number. Set before the client pings.
+  // Called on the daemon's thread for each Ping with the Ping's number. Set before the client
+  // pings.
   void on_ping(std::function<void(int)> callback) {
     const std::lock_guard lock(mutex_);
     on_ping_ = std::move(callback);
   }
-  // Sends bytes that are no message to the client that asked last.
+  // Sends bytes that are not a message to the client that asked last.
   void send_garbage_to_next() { garbage_ = true; }
   std::vector<wire::Envelope> received() const {
     const std::lock_guard lock(mutex_);
@@ -86,7 +88,7 @@ class FakeDaemon {
   void serve() {
     std::array<zmq::pollitem_t, 1> items = {{{router_.handle(), 0, ZMQ_POLLIN, 0}}};
     while (!stop_) {
-      // A signal may interrupt it: a test that changes the user sends one to every thread.
+      // A signal may interrupt the poll: a test that changes the user sends one to every thread.
       (void)zmq_poll(items.data(), static_cast<int>(items.size()), 5);
       while (receive_one()) {
       }
@@ -158,7 +160,7 @@ class FakeDaemon {
   std::thread thread_;
 };
 
-// What a daemon that never answers does with a message.
+// A handler for a daemon that never answers.
 inline void ignore(const wire::Envelope&, const FakeDaemon::Reply&) {}
 
 // The error's text, or "none".

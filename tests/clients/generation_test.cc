@@ -74,7 +74,7 @@ TEST(Generate, makes_room_for_more_text_as_it_is_read) {
   ASSERT_TRUE(fixture.client.ok());
   ASSERT_TRUE(
       fixture.client->generate(prompt_request("x"), [](const Event&) { return true; }).ok());
-  ASSERT_TRUE(fixture.client->ping().ok());  // what was sent before has arrived
+  ASSERT_TRUE(fixture.client->ping().ok());  // messages sent before have arrived
   const auto received = fixture.daemon.received();
   ASSERT_EQ(received.size(), 4u);
   EXPECT_EQ(std::get<wire::GenerateRequest>(received[0].message).delta_credit, 64);
@@ -168,12 +168,12 @@ TEST(Generate, is_cancelled_by_a_flag) {
   EXPECT_EQ(fixture.daemon.received().size(), 2u);
 }
 
-// Accepts generations, and then says nothing more, to anything but Ping.
+// Accepts generations and then answers nothing but Pings.
 void accept_only(const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
   if (is_generate(envelope)) reply(wire::Accepted{});
 }
 
-// The first of those two waits is for daemons that never answer; the others may take their time.
+// The timeout is for daemons that never answer; other daemons may take their time.
 ClientOptions short_waits(int64_t timeout_ms = 60'000) {
   ClientOptions options;
   options.timeout_ms = timeout_ms;
@@ -257,8 +257,8 @@ TEST(Generate, survives_a_slow_daemon_that_answers_pings) {
       },
       short_waits());
   ASSERT_TRUE(fixture.client.ok());
-  // Its pings are answered; the answer comes when another request of the client is seen, which
-  // the cancellation is.
+  // The daemon answers pings. It answers the generation when it sees another request of the client,
+  // which here is the cancellation.
   std::atomic<bool> cancel{false};
   fixture.daemon.on_ping([&](int pings) {
     if (pings == 4) cancel = true;

@@ -1,4 +1,4 @@
-// Files of keys that somebody edits.
+// Key files while somebody edits them.
 #include "clients/ctl/key_commands.h"
 
 #include <gtest/gtest.h>

@@ -76,7 +76,7 @@ TEST(ModelPlace, of_a_file_is_the_name_of_its_model) {
   EXPECT_EQ(name_of("big-00001-of-00003.gguf"), "big");
   EXPECT_EQ(name_of("/srv/models/folder/"), "folder");
   EXPECT_EQ(name_of("/opt/demo"), "demo");
-  // The same file name elsewhere is another model.
+  // The same file name in another folder is another model.
   EXPECT_THAT(name_of("/home/me/tiny-Q8_0.gguf"),
               HasSubstr("is not one of the daemon's models, which are: demo, tiny-Q8_0, big, folder; "
                         "the daemon loads what is in /srv/models"));

@@ -1,4 +1,4 @@
-// Errors of the daemon for who types a command line.
+// How errors of the daemon are worded for a person who types a command line.
 #include "clients/ctl/option_words.h"
 
 #include <gtest/gtest.h>

@@ -133,7 +133,7 @@ TEST(Options, of_chunks) {
   EXPECT_EQ(options_of({"chunk", "delete", "a", "b"}).ids.size(), 2u);
 }
 
-// What parsing prints on stderr when it refuses the command line.
+// The text that parsing prints on stderr when it refuses the command line.
 std::string refusal(const std::vector<const char*>& arguments) {
   ::testing::internal::CaptureStderr();
   const int code = exit_code(arguments);
@@ -255,7 +255,7 @@ TEST(Options, offer_the_option_that_was_meant) {
               HasSubstr("--jsn is not an option of cascadectl chunk list; did you mean --json?"));
   EXPECT_THAT(refusal({"--endpont", "ipc:///x", "status"}), HasSubstr("did you mean --endpoint?"));
   EXPECT_THAT(refusal({"--jsn"}), HasSubstr("did you mean --json?"));
-  // Before the command that it belongs to.
+  // The option comes before the command to which it belongs.
   EXPECT_THAT(refusal({"--temperature", "0", "generate", "hi"}),
               HasSubstr("--temperature must come after cascadectl generate, not before it"));
   EXPECT_THAT(refusal({"status", "--temperature", "0"}),

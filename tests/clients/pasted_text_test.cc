@@ -1,4 +1,4 @@
-// What a terminal sends of a paste.
+// The text that a terminal sends for a paste.
 #include "clients/ctl/pasted_text.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace cascade::ctl {
 namespace {
 
-// What is collected of `sent` up to its end mark; how much of it was taken.
+// The text collected from `sent` up to its end mark, and how many characters were taken.
 std::pair<std::wstring, size_t> collected(std::wstring_view sent) {
   PastedText pasted;
   size_t taken = 0;

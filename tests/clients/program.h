@@ -1,5 +1,5 @@
-// Runs cascadectl in a child process, on pipes, on a terminal of its own, or in a shell's job
-// there.
+// Runs cascadectl in a child process: on pipes, on a terminal of its own, or as a shell's job on
+// that terminal.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,15 +23,16 @@
 
 namespace cascade::ctl::testing {
 
-// The child is forked at once, while this process has one thread, and waits for start(): a fake
-// daemon may be started in between.
+// The child is forked at once, while this process has only one thread, and waits for start(). A
+// fake daemon may be started in between.
 class Program {
  public:
-  // kJob: of a shell that says "stopped" when Ctrl-Z stops it, and continues it after a line; and
-  // "ended, the terminal is as it was" (or "is changed") when it has ended.
+  // kJob: the program is the job of a shell. The shell prints "stopped" when Ctrl-Z stops the job
+  // and continues it after a line; when the job has ended, it prints "ended, the terminal is as it
+  // was" (or "is changed").
   enum class On { kPipes, kTerminal, kJob };
 
-  // `columns`: of the terminal; 0: it does not know.
+  // `columns`: the width of the terminal; 0: the terminal does not know its width.
   Program(std::vector<std::string> arguments, const std::string& state_folder, On on,
           unsigned short columns = 0) {
     std::fflush(nullptr);
@@ -68,16 +69,16 @@ class Program {
   }
   void interrupt() { send(SIGINT); }
   void send(int signal) { ::kill(pid_, signal); }
-  // To whom the terminal belongs now: the shell or its job.
+  // Sends to whoever the terminal belongs to now: the shell or its job.
   void send_to_foreground(int signal) { ::kill(-::tcgetpgrp(out_), signal); }
-  // Stops it as nothing can refuse; returns when it has stopped.
+  // Stops the program with a signal that it cannot refuse; returns when it has stopped.
   void stop() {
     send(SIGSTOP);
     int status = 0;
     ::waitpid(pid_, &status, WUNTRACED);
     if (!WIFSTOPPED(status)) ADD_FAILURE() << "it was not stopped but ended";
   }
-  // Gives the terminal another size; who has it gets SIGWINCH.
+  // Gives the terminal another size; its foreground process gets SIGWINCH.
   void resize(unsigned short columns) {
     const winsize size = size_of(columns);
     (void)::ioctl(out_, TIOCSWINSZ, &size);
@@ -103,8 +104,8 @@ class Program {
     seen_ = printed_.find(text, seen_) + text.size();
   }
 
-  // Until the program waits for a line: the prompt is there, and the terminal passes keys on one by
-  // one (libedit prints the prompt first).
+  // Waits until the program waits for a line: the prompt has been printed, and the terminal passes
+  // keys on one by one (libedit prints the prompt first).
   void expect_prompt(const std::string& prompt = "> ") {
     expect(prompt);
     for (int waits = 0; waits < 60'000; ++waits) {
@@ -121,7 +122,7 @@ class Program {
     }
     while (err_ >= 0 && read_some(err_, errors_)) {
     }
-    // The output ends with the program, unless a minute of silence ended the reading.
+    // The output has ended with the program, unless a minute of silence ended the reading.
     int status = 0;
     if (timed_out_) ::kill(pid_, SIGKILL);
     ::waitpid(pid_, &status, 0);
@@ -166,9 +167,9 @@ class Program {
     return size;
   }
 
-  // Returns in a child of its own, a job in the foreground of the terminal.
+  // Returns in a child process, which is a job in the foreground of the terminal.
   static void be_a_shell() {
-    ::signal(SIGTTOU, SIG_IGN);  // it gives the terminal away from the background
+    ::signal(SIGTTOU, SIG_IGN);  // it hands over the terminal from the background
     const pid_t job = ::fork();
     if (job == 0) {
       ::setpgid(0, 0);
@@ -223,7 +224,7 @@ class Program {
     return true;
   }
 
-  // The child may have ended without reading all of it.
+  // The child may end without reading everything.
   static void write_all(int fd, const std::string& text) {
     const auto before = ::signal(SIGPIPE, SIG_IGN);
     size_t done = 0;

@@ -1,4 +1,4 @@
-// What cascadectl reads: standard input, and files that editors wrote.
+// The input of cascadectl: standard input, and files that editors wrote.
 #include <gtest/gtest.h>
 
 #include "tests/clients/program_on_pipes.h"

@@ -1,4 +1,4 @@
-// cascadectl as a whole, in a process of its own, against a fake daemon.
+// cascadectl as a whole, in its own process, against a fake daemon.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -72,7 +72,7 @@ TEST(Program, prints_a_stream_as_json_lines) {
 TEST(Program, answers_a_batch_in_the_order_of_its_lines) {
   std::string input;
   std::string expected;
-  for (int i = 1; i <= 70; ++i) {  // more than go at once
+  for (int i = 1; i <= 70; ++i) {  // more than run at once
     input += "question " + std::to_string(i) + "\n";
     expected += "[line " + std::to_string(i) + "]\nAnswer to question " + std::to_string(i) + "\n";
   }
@@ -106,7 +106,7 @@ TEST(Program, says_that_a_limit_cut_the_answer) {
   EXPECT_EQ(cut.code, kExitCut);
   EXPECT_EQ(cut.out, "Answer to x\n");
   EXPECT_EQ(cut.err, "warning: the answer was cut off after 3 tokens by --max-tokens 3\n");
-  // Not the option: the daemon's own limit, or the context.
+  // Here the option is not the reason: the daemon's own limit, or the context, is.
   const PipeOutcome unasked = run_on_pipes({"generate", "endless"}, "");
   EXPECT_EQ(unasked.code, kExitCut);
   EXPECT_NE(unasked.err.find("--max-tokens asks for more"), std::string::npos) << unasked.err;
@@ -137,7 +137,7 @@ TEST(Program, says_which_lines_of_a_batch_were_cut) {
   EXPECT_NE(outcome.err.find("warning: line 2: the answer was cut off after 3 tokens by"),
             std::string::npos);
   EXPECT_NE(outcome.err.find("warning: line 3: the answer was cut off"), std::string::npos);
-  // What failed is worse, wherever it stands.
+  // A failed line determines the exit code, wherever it is.
   EXPECT_EQ(run_on_pipes({"generate", "--batch", "-"}, "endless\nfail\nb\n").code, kExitFailed);
   EXPECT_EQ(run_on_pipes({"generate", "--batch", "-", "--json"}, "fail\nendless\n").code,
             kExitFailed);
@@ -249,7 +249,7 @@ TEST(Program, says_how_to_start_a_daemon_when_there_is_none) {
   EXPECT_NE(program.err().find("systemctl start cascaded"), std::string::npos);
 }
 
-// What a run without a daemon ends with.
+// The exit code of a run without a daemon.
 int code_without_daemon(ProgramArguments arguments) {
   const TempFolder folder;
   Program program(std::move(arguments), folder.path(), Program::On::kPipes);
@@ -358,7 +358,7 @@ struct Terminal {
     program.expect_prompt();
   }
   TempFolder folder;
-  Program program;  // before the daemon: it forks
+  Program program;  // constructed before the daemon, because it forks
   ChatDaemon daemon;
 };
 

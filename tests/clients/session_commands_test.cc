@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 const Style kUnstyled(false);
 
-// A daemon that has one session, whose second turn's output is gone, and no policy but one.
+// A daemon with one session, whose second turn's output has been deleted, and with one policy.
 class SessionsAndPolicies : public ::testing::Test {
  protected:
   static wire::SessionInfo info() { return {"trip\x1b[2J", 1'000'000, 2'000'000, 2}; }

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using testing::parse_quietly;
 using testing::Parsed;
 
-// What is printed of a command line that is refused as such.
+// The text that is printed for a command line that is refused as a usage error.
 std::string refused(const Arguments& arguments) {
   const Parsed parsed = parse_quietly(arguments);
   const int* code = std::get_if<int>(&parsed.result);

@@ -1,4 +1,4 @@
-// Hostile text on a terminal: nothing that acts on it, and the right widths.
+// Hostile text on a terminal: nothing in it controls the terminal, and the widths are right.
 #include "clients/ctl/terminal_text.h"
 
 #include <gtest/gtest.h>

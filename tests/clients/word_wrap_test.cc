@@ -1,4 +1,4 @@
-// Lines that break at the ends of words, for text of any script that comes in any pieces.
+// Lines that break at the ends of words, for text of any script that arrives in any pieces.
 #include "clients/ctl/word_wrap.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace cascade::ctl {
 namespace {
 
-// `text` code point by code point.
+// Adds `text` code point by code point.
 std::string streamed(std::string_view text, int columns, int margin = 0) {
   WordWrap wrap(margin);
   std::string out;
@@ -53,7 +53,8 @@ TEST(WordWrap, holds_a_word_back_until_it_fits) {
 TEST(WordWrap, leaves_what_is_longer_than_a_line_in_one_piece) {
   EXPECT_EQ(wrapped("see https://example.org/a/long/path now", 12),
             "see\nhttps://example.org/a/long/path now");
-  // The terminal has wrapped the address: two rows of 12 are full, 7 columns of the third as well.
+  // The terminal has wrapped the address: two rows of 12 are full, and 7 columns of the third are
+  // taken.
   EXPECT_EQ(wrapped("https://example.org/a/long/path now or later", 12),
             "https://example.org/a/long/path now\nor later");
 }
@@ -80,7 +81,7 @@ TEST(WordWrap, keeps_together_what_a_reader_takes_for_one_character) {
   EXPECT_EQ(wrapped("abcd " + flags, 8), "abcd\n" + flags);
   EXPECT_EQ(wrapped("❤\ufe0f❤\ufe0f❤\ufe0f", 4), "❤\ufe0f❤\ufe0f\n❤\ufe0f");
   EXPECT_EQ(wrapped("か\u3099か\u3099か\u3099", 4), "か\u3099か\u3099\nか\u3099");
-  // The mark comes in a piece of its own, at the end of a line.
+  // The combining mark comes in a piece of its own, at the end of a line.
   WordWrap wrap;
   std::string out = wrap.add("aaa bbe", 7);
   out += wrap.add("\u0301", 7);
@@ -105,7 +106,7 @@ TEST(WordWrap, leaves_code_between_fences_alone) {
 TEST(WordWrap, goes_on_with_another_width_where_the_window_changes) {
   WordWrap wrap;
   EXPECT_EQ(wrap.add("one two three four ", 40), "one two three four");
-  // The terminal shows that in two rows of 10 now; 8 columns of the second are taken.
+  // The terminal now shows this text in two rows of 10; 8 columns of the second are taken.
   EXPECT_EQ(wrap.add("five six seven ", 10), "\nfive six\nseven");
   EXPECT_EQ(wrap.add("eight nine ten ", 40), " eight nine ten");
 }
@@ -127,7 +128,7 @@ TEST(WordWrap, writes_the_same_whatever_pieces_text_comes_in) {
   }
 }
 
-// A column of a terminal that has been written to.
+// The widest line of `text`, in columns.
 int widest_line(const std::string& text) {
   std::istringstream lines(text);
   int widest = 0;
@@ -175,7 +176,7 @@ TEST(WrappedColumns, keep_the_second_column_one) {
             "      nothing is deleted\n"
             "  /help        show this\n");
   EXPECT_EQ(wrapped_columns(help, 0), help);
-  // A description below a long name, as CLI11 has it.
+  // CLI11 puts a description below a long name.
   EXPECT_EQ(wrapped_columns("                    one two three", 30), "      one two three")
       << "no room behind its indentation";
 }
