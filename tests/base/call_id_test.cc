@@ -1,4 +1,4 @@
-// Ids of calls are short, plain, and follow from what tells calls apart.
+// Ids of calls are short and plain, and depend on everything that distinguishes calls.
 #include "base/call_id.h"
 
 #include <gtest/gtest.h>

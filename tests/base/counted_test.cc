@@ -1,4 +1,4 @@
-// One thing is not "1 things".
+// Counts in texts: one thing is not "1 things".
 #include "base/counted.h"
 
 #include <gtest/gtest.h>

@@ -27,7 +27,8 @@ TEST(Endpoint, is_refused_for_other_transports) {
 }
 
 TEST(Endpoint, is_refused_if_not_absolute) {
-  // "ipc://*" makes ZeroMQ invent a name, "ipc://@x" takes one without a file that has permissions.
+  // "ipc://*" makes ZeroMQ invent a name; "ipc://@x" uses a name without a file that has
+  // permissions.
   for (const char* endpoint : {"ipc://", "ipc://*", "ipc://@abstract", "ipc://x", "ipc://./x"}) {
     const Status status = check_endpoint(endpoint);
     ASSERT_FALSE(status.ok()) << endpoint;

@@ -1,4 +1,4 @@
-// What CASCADE_FAILPOINT may say, and that the process ends at the passage that it names.
+// The allowed values of CASCADE_FAILPOINT; the process ends at the passage that the value names.
 #include "base/failpoint.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Files by way of the seam: bytes in several parts, holes, locks, and systems that do less than
-// they are asked for.
+// File operations through the seam: bytes in several parts, holes, locks, and systems that do less
+// than they are asked for.
 #include "base/file_calls.h"
 
 #include <fcntl.h>
@@ -34,7 +34,7 @@ struct Parts {
 
 TEST(FileCalls, many_parts_are_written_and_read) {
   const TemporaryFolder folder;
-  // From the first write on, only half of what is asked for is done.
+  // From the first write on, each call does only half of its work.
   FailingFileCalls short_calls(1, true, 0, system_file_calls(), Fault::kShortWrite);
   for (FileCalls* calls : {&system_file_calls(), static_cast<FileCalls*>(&short_calls)}) {
     const OwnedFd file(*calls, calls->open(folder.path() / "parts", O_RDWR | O_CREAT, 0600));

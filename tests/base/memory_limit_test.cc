@@ -116,13 +116,13 @@ TEST(MemoryLimit, of_a_hybrid_machine_is_the_lesser_of_both) {
 }
 
 TEST(MemoryLimit, of_a_container_is_found_from_the_root_of_its_mount) {
-  // The path of the machine, of which the mount shows a part.
+  // The path is that of the machine; the mount shows a part of it.
   Machine part("0::/docker/abc/worker\n",
                "33 31 0:30 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n");
   part.write("/sys/fs/cgroup/worker/memory.max", "1048576");
   EXPECT_EQ(part.limit().bytes, kMiB);
-  // A namespace of its own: the mount, or the group, begins above what the process may name. Then
-  // the mount's root is all that is known.
+  // In a namespace of its own, the mount or the group begins above the paths that the process can
+  // name. Then only the mount's root is known.
   for (const auto& [path, root] :
        {std::pair("/", "/../.."), std::pair("/../x", "/"), std::pair("/x", "/docker/abc"),
         std::pair("/docker/abcd", "/docker/abc")}) {

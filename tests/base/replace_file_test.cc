@@ -1,4 +1,4 @@
-// Files are replaced as a whole or not at all.
+// A file is replaced as a whole or not at all.
 #include "base/replace_file.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ size_t count_files(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
-// Writes and reads a few bytes at a time, as calls may.
+// Writes and reads only a few bytes at a time, as system calls may do.
 class ShortCalls : public FileCalls {
  public:
   ssize_t write(int fd, const void* from, size_t bytes, uint64_t offset) override {
@@ -78,7 +78,7 @@ TEST(ReplaceFile, leaves_the_old_file_or_a_whole_new_one_whatever_fails) {
       EXPECT_EQ(*content, "new one") << n;
     } else {
       EXPECT_EQ(replaced.error().field, path.string());
-      // A failed close of the new file takes it away: nobody knows what it holds.
+      // After a failed close, the new file is deleted, since its content is unknown.
       EXPECT_TRUE(!content.ok() || *content == "old") << n;
     }
     EXPECT_LE(count_files(folder.path()), 1u) << n;

@@ -1,4 +1,4 @@
-// Tests of where daemons have their sockets, by the cases that all clients share.
+// Tests of the places of daemons' sockets, with the cases that all clients share.
 #include "base/run_places.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(RunPlaces, are_those_that_all_clients_know) {
                                     }};
     EXPECT_EQ(own_run_dirs(around), one["own"].get<Places>());
     EXPECT_EQ(client_run_dirs(around), one["client"].get<Places>());
-    // What the daemon takes first, its clients find, unless it is still to be made in /tmp.
+    // Clients find the first place of the daemon, unless that place must still be made in /tmp.
     if (own_run_dirs(around).size() > 1) {
       EXPECT_EQ(own_run_dirs(around).front(), client_run_dirs(around).front());
     }

@@ -1,4 +1,4 @@
-// Hostile text on a terminal: nothing that acts on it.
+// Hostile text on a terminal: nothing in it controls the terminal.
 #include "base/sanitized.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,7 @@ TEST(Sanitized, keeps_text_newlines_and_tabs) {
   EXPECT_EQ(sanitized("\r"), "␍");
 }
 
-// Whatever goes in, what comes out is UTF-8 without controls, and sanitising it again changes
-// nothing.
+// For any input, the output is UTF-8 without controls, and sanitising it again changes nothing.
 TEST(Sanitized, lets_nothing_through_for_any_bytes) {
   Random random(testing::test_seed());
   for (int i = 0; i < 20'000; ++i) {

@@ -1,4 +1,4 @@
-// Tests of what is offered in the place of a word that is not known.
+// Tests of the suggestions for a word that is not known.
 #include "base/suggestion.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Byte order marks are no text.
+// Byte order marks are not part of the text.
 #include "base/text_file.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A rate, and how many at once.
+// Limits on a rate, and on how many at once.
 #include "base/token_bucket.h"
 
 #include <gtest/gtest.h>

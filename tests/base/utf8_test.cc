@@ -1,5 +1,5 @@
-// Tests of UTF-8 against an independent statement of its rules, over all code points and byte
-// pairs.
+// Tests of UTF-8, compared with an independent statement of its rules, over all code points and
+// byte pairs.
 #include "base/utf8.h"
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ std::string encode(uint32_t value) {
   return text;
 }
 
-// RFC 3629 as arithmetic: decode what the bit patterns say, then forbid surrogates, what is too
-// large, and what would fit fewer bytes. Size 0: malformed.
+// RFC 3629 as arithmetic: decode the bit patterns, then refuse surrogates, values that are too
+// large, and values that would fit fewer bytes. Size 0: malformed.
 size_t reference_size(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);
