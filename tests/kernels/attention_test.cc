@@ -1,5 +1,5 @@
 // Attention: every instruction set equals the scalar one bit for bit; a row depends on nothing but
-// itself; and the result is the softmax it claims to be.
+// itself; and the result is a softmax within bounds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,16 +21,16 @@ using testing::random_floats;
 using testing::scalar;
 using testing::vector_kernels;
 
-// One layer's one KV head over `keys` random tokens, in pages whose two blocks lie apart.
+// One KV head of one layer over `keys` random tokens, in pages whose two blocks lie apart.
 struct Cache {
   Cache(Random& random, KvType kv_type, int dim, int key_count)
       : type(kv_type), head_dim(dim), keys(key_count) {
     for (int first = 0; first < keys; first += kTileKeys) {
-      // As in the daemon's pages, blocks begin where they are aligned to 64 bytes.
+      // The blocks are aligned to 64 bytes, as in the daemon's pages.
       memory.push_back(
           GuardedBlocks({key_block_bytes(type, dim), value_block_bytes(type, dim)}, 64));
       const GuardedBlocks& page = memory.back();
-      // What lies behind the last key must not matter.
+      // The bytes after the last key must not matter.
       for (const size_t block : {0, 1}) std::memset(page.data(block), 0x7f, page.size(block));
       pages.push_back(page.base());
     }
@@ -61,7 +61,7 @@ struct Window {
   float soft_cap = 0;  // of the scores
 };
 
-// Attention of the rows in one call; row r reads pages[r].
+// Computes the attention of the rows in one call; row r reads pages[r].
 std::vector<GuardedFloats> attend(const Kernels& kernels, const Cache& cache, Window window,
                                   const std::vector<GuardedFloats>& queries,
                                   const std::vector<int32_t>& positions,
@@ -141,7 +141,7 @@ TEST_P(Attention, every_isa_equals_scalar_in_any_grouping_of_rows) {
   }
 }
 
-// x as the cache gives it back, but for the scores' and weights' own rounding.
+// x as the cache returns it, without the rounding of the scores and the weights.
 std::vector<float> rounded(KvType type, const std::vector<float>& x) {
   std::vector<float> out = x;
   float largest = 0;
@@ -201,12 +201,12 @@ TEST_P(Attention, is_the_softmax_over_the_visible_keys) {
       largest = std::max(largest, std::fabs(double(v[d])));
     }
   }
-  // int8 rounds the weights to 1 in 510 of a tile's largest.
+  // int8 rounds the weights to 1 in 510 of the largest weight of a tile.
   const double bound = type == KvType::kInt8 ? 0.05 * largest : 3e-4 * std::max(1.0, largest);
   for (int d = 0; d < head_dim; ++d) ASSERT_NEAR(actual[d], exact[d], bound);
 }
 
-// Sequences that share pages, then part: each row has the bits that it has alone.
+// The sequences share pages and then diverge: each row has the same bits as alone.
 TEST_P(Attention, sequences_that_share_pages_get_the_bits_they_get_alone) {
   const auto& [type, head_dim, keys, window] = GetParam();
   Random random(testing::test_seed());

@@ -1,4 +1,4 @@
-// Names of instruction sets, and which of them a machine has.
+// The names of instruction sets, and which of them a machine has.
 #include <gtest/gtest.h>
 
 #include "kernels/kernels.h"

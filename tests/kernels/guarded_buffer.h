@@ -1,5 +1,5 @@
-// Memory for the operands of kernels: it ends exactly where a page begins that nobody may touch, so
-// that a kernel which reads or writes too far dies, whoever compiled it.
+// Memory for the operands of kernels. It ends exactly before a page that nobody may touch, so a
+// kernel that reads or writes too far crashes, whichever compiler built it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,13 +17,13 @@
 
 namespace cascade::testing {
 
-// Blocks of one mapping, each between two pages that nobody may touch. A block's last byte is the
-// last before the page behind it, as far as the alignment allows. What is left of its own pages, on
-// both sides, is filled with a pattern; the destructor fails the test if the pattern was changed.
-// The blocks are zeroed. How far apart they lie depends on the sizes and the alignment alone.
+// Blocks of one mapping, each between two pages that nobody may touch. A block ends directly before
+// the page after it, as far as the alignment allows. The rest of its own pages, on both sides, is
+// filled with a pattern; the destructor fails the test if the pattern was changed. The blocks are
+// zeroed. Their distances depend only on the sizes and the alignment.
 class GuardedBlocks {
  public:
-  // `alignment`: a power of two, a page at most.
+  // `alignment`: a power of two, at most a page.
   explicit GuardedBlocks(std::initializer_list<size_t> sizes, size_t alignment = 1) {
     const size_t page = page_bytes();
     size_t at = page;
@@ -77,7 +77,7 @@ class GuardedBlocks {
  private:
   static constexpr uint8_t kPattern = 0xC7;
 
-  // Offsets: of the first byte that may be touched, of the block, and of the page behind it.
+  // The offsets of the first byte that may be touched, of the block, and of the page after it.
   struct Block {
     size_t first;
     size_t begin;
@@ -85,7 +85,7 @@ class GuardedBlocks {
     size_t end;
   };
 
-  // Whether the offsets [begin, end), a page at most, have the pattern.
+  // Whether the offsets [begin, end), at most a page, have the pattern.
   bool is_pattern(size_t begin, size_t end) const {
     static const std::vector<uint8_t> pattern(page_bytes(), kPattern);
     return std::memcmp(base_ + begin, pattern.data(), end - begin) == 0;
@@ -102,7 +102,7 @@ class GuardedBlocks {
   std::vector<Block> blocks_;
 };
 
-// A fixed number of elements in memory of their own, as a std::vector has them.
+// A fixed number of elements in memory of their own, used like a std::vector.
 template <class T>
 class GuardedArray {
  public:

@@ -1,4 +1,4 @@
-// Guarded memory catches what it is for: an access beside the operand.
+// Guarded memory catches the errors that it is made for: accesses beside the operand.
 #include "tests/kernels/guarded_buffer.h"
 
 #include <gtest/gtest-spi.h>

@@ -1,5 +1,5 @@
 // int8 and int4 weights: every instruction set gives the scalar bits, whatever is computed
-// together; and what is stored is close to what was given.
+// together, and the stored values are close to the given ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct Format {
   WeightType type;
   bool block_scales;
 
-  // The matrix that k inputs are most of: blocks are whole.
+  // `k` rounded up to whole blocks, if the weights are blocks.
   int inputs(int k) const { return block_scales ? (k + kBlock - 1) / kBlock * kBlock : k; }
 };
 
@@ -91,7 +91,7 @@ TEST_P(Quantized, every_isa_equals_scalar_over_odd_shapes) {
 
 TEST_P(Quantized, a_row_does_not_depend_on_the_rows_beside_it) {
   Random random(testing::test_seed());
-  // Wide enough for several passes over the rows.
+  // The size is large enough for several passes over the rows.
   const int n = 40, k = GetParam().inputs(3000), rows = 150;
   const TestMatrix matrix = random_matrix(random, n, k);
   const PackedMatrix& w = matrix.packed;
@@ -111,7 +111,7 @@ TEST_P(Quantized, a_row_does_not_depend_on_the_rows_beside_it) {
 }
 
 TEST_P(Quantized, sums_of_the_largest_numbers_do_not_saturate) {
-  // All products of one sign and of full size, and of alternating signs.
+  // All products have full size, and either the same sign or alternating signs.
   const int k = 256;
   for (const bool alternating : {false, true}) {
     TestMatrix matrix(GetParam().type, MatrixLayout::kPanels16, 16, k, GetParam().block_scales);
@@ -156,7 +156,7 @@ TEST_P(Quantized, is_close_to_the_product_of_the_rounded_numbers) {
   }
 }
 
-// Into memory that is not zeroed, and not the matrix's.
+// Packs into memory that is not zeroed and not the matrix's.
 TEST(PackPanel, gives_the_bytes_that_rows_set_one_by_one_have) {
   Random random(testing::test_seed());
   for (const WeightType type : kWeightTypes) {
@@ -200,8 +200,9 @@ TEST(QuantizedMatrix, int8_stores_rows_within_half_a_step) {
   }
 }
 
-// Steps may be finer than the largest weight fits, if clipping it costs less: what holds is that a
-// group is no worse, in squares, than with the steps of seven units at which nothing is clipped.
+// A step may be too fine for the largest weight if clipping that weight costs less. It is certain
+// that the squared error of a group is no larger than with steps of a seventh of the largest
+// weight, at which nothing is clipped.
 TEST(QuantizedMatrix, int4_stores_groups_no_worse_than_with_steps_that_fit_the_largest) {
   Random random(testing::test_seed());
   const int k = 328;
@@ -213,7 +214,7 @@ TEST(QuantizedMatrix, int4_stores_groups_no_worse_than_with_steps_that_fit_the_l
     get_row(matrix.packed, channel, back.data());
     for (int begin = 0; begin < k; begin += kGroup) {
       const int end = std::min(k, begin + kGroup);
-      // The scale is rounded up to bf16, by under 2^-7 of itself; a step is a whole number of it.
+      // The scale is rounded up to bf16, by under 2^-7 of itself; a step is a whole multiple of it.
       const float scale = largest_magnitude(row, begin, end) / (7 * 15) * (1 + 0x1p-7f);
       double error = 0, bound = 0;
       for (int i = begin; i < end; ++i) error += std::pow(double{back[i]} - row[i], 2);
@@ -235,7 +236,8 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(to_string(test.param.type)) + (test.param.block_scales ? "_blocks" : "");
     });
 
-// Blocks of a file: every q that a byte or a nibble can be, scales of any size and sign.
+// Blocks as in a file: all values that a byte or a nibble can have, with scales of any size and
+// sign.
 std::vector<WeightBlock> random_blocks(Random& random, WeightType type, size_t count) {
   std::vector<WeightBlock> blocks(count);
   for (WeightBlock& block : blocks) {
@@ -249,7 +251,7 @@ std::vector<WeightBlock> random_blocks(Random& random, WeightType type, size_t c
   return blocks;
 }
 
-// A matrix of blocks, which are row after row.
+// A matrix of `blocks`, which are given row after row.
 TestMatrix matrix_of(const std::vector<WeightBlock>& blocks, WeightType type, int n, int k) {
   TestMatrix matrix(type, MatrixLayout::kPanels16, n, k, true);
   const size_t of_row = size_t(k) / kBlock;

@@ -1,5 +1,5 @@
-// Storing K and V: every instruction set writes the bytes that the scalar one writes, and no
-// others; what is stored is the number within half a step.
+// Storing K and V: every instruction set writes the same bytes as the scalar one and no others, and
+// the stored value is within half a step of the number.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ TEST(WriteKv, int8_is_off_by_half_a_step_at_most) {
       return f16_to_f32(bits);
     };
     const float key_scale = scale_of(blocks.keys), value_scale = scale_of(blocks.values);
-    // The scale itself is an f16: the largest number may be rounded to a step less.
+    // The scale itself is an f16, so the largest number may be rounded to one step less.
     const float slack = 0.5f + 127 * 0x1p-11f;
     for (int i = 0; i < kHeadDim; ++i) {
       const int q = blocks.keys[key_index(KvType::kInt8, kHeadDim, token, i)] - 128;
