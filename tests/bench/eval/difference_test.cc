@@ -1,5 +1,5 @@
-// The comparer of `cascade-eval identity` names the exact place of a single changed bit, and looks
-// at nothing that is not a valid token's.
+// The comparer of `cascade-eval identity` names the exact place of a single changed bit, and
+// ignores everything that does not belong to a valid token.
 #include "bench/eval/difference.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ KvLayout layout_for(KvType type, int head_dim) {
   return kv_layout(config, type);
 }
 
-// Two chains of equal bytes, which tests change.
+// Two chains with equal bytes; tests change them.
 struct Chains {
   Chains(const KvLayout& layout_of_pages, Random& random) : layout(layout_of_pages) {
     for (int page = 0; page * kPageTokens < kTokens; ++page) {
@@ -42,7 +42,7 @@ struct Chains {
     compare_kv(layout, pages[0], pages[1], kTokens, result);
     return result;
   }
-  // The first byte of a number of the second chain.
+  // The first byte of one number in the second chain.
   uint8_t& at(int layer, Tensor tensor, int head, int position, int channel) {
     const bool key = tensor == Tensor::kKey || tensor == Tensor::kKeyScale;
     const int slot = position % kPageTokens, dim = layout.head_dim;
@@ -141,7 +141,7 @@ TEST(Difference, hidden_states_come_behind_k_and_v_of_their_layer) {
        {at(-1, Tensor::kLogits, 0), at(-1, Tensor::kFinal, 0), at(1, Tensor::kKey, 0),
         at(0, Tensor::kHidden, 3), at(0, Tensor::kValue, 9)}) {
     result.add(difference);
-    EXPECT_EQ(result.first->to_json(), difference.to_json());  // each is before all so far
+    EXPECT_EQ(result.first->to_json(), difference.to_json());  // each comes before all earlier ones
   }
   result.add(at(0, Tensor::kValueScale, 9));
   EXPECT_EQ(result.first->tensor, Tensor::kValue);

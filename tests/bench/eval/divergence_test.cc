@@ -1,4 +1,4 @@
-// The figures of `cascade-eval quality` against values worked out by hand.
+// The figures of `cascade-eval quality`, compared with values worked out by hand.
 #include "bench/eval/divergence.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace cascade::eval {
 namespace {
 
-// Logits of these probabilities, shifted: a shift changes no probability.
+// Logits of these probabilities, plus a constant, which changes no probability.
 std::vector<float> logits_of(const std::vector<double>& probabilities, double shift) {
   std::vector<float> logits;
   for (const double p : probabilities) logits.push_back(static_cast<float>(std::log(p) + shift));
@@ -75,14 +75,14 @@ TEST(DivergenceSummary, has_means_and_their_errors) {
                                              position(2, 3, 2, true), position(2, 2, 4, true)};
   const DivergenceSummary summary = summarize(positions);
   EXPECT_DOUBLE_EQ(summary.mean_kl, 2);
-  // Squared distances 1 + 1 over 3, over 4 positions.
+  // The sum of squared distances is 1 + 1; it is divided by 3, and then by 4 positions.
   EXPECT_DOUBLE_EQ(summary.mean_kl_standard_error, std::sqrt(2.0 / 3 / 4));
   EXPECT_DOUBLE_EQ(summary.max_kl, 3);
   EXPECT_DOUBLE_EQ(summary.top1_agreement, 0.75);
   EXPECT_DOUBLE_EQ(summary.perplexity_reference, std::exp(2.0));
   EXPECT_DOUBLE_EQ(summary.perplexity, std::exp(2.5));
   EXPECT_NEAR(summary.perplexity_change_percent, 100 * (std::exp(0.5) - 1), 1e-9);
-  // Differences 1, 0, -1, 2: squared distances from 0.5 sum to 5.
+  // The differences are 1, 0, -1, 2: the squared distances from 0.5 sum to 5.
   EXPECT_NEAR(summary.perplexity_change_standard_error_percent,
               100 * std::exp(0.5) * std::sqrt(5.0 / 3 / 4), 1e-9);
 }

@@ -1,4 +1,4 @@
-// The table of an estimate: what people read.
+// The table of an estimate, as people read it.
 #include "bench/eval/estimate_text.h"
 
 #include <gtest/gtest.h>

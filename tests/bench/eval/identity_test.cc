@@ -1,5 +1,5 @@
-// Cases of `cascade-eval identity`: what they are made of, that they hold, and that one that does
-// not hold is seen.
+// Cases of `cascade-eval identity`: how they are composed, that they hold, and that a case that
+// does not hold is noticed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ TEST(IdentityRunner, cases_hold) {
       const Comparison result = runner.compare(drawn, *reference, *variant);
       ASSERT_EQ(result.differences, 0)
           << "case " << drawn.seed << ": " << result.first->to_string();
-      // All of it was looked at: each layer but the last knows every token's hidden state.
+      // Everything was compared: each layer except the last knows every token's hidden state.
       for (const IdentityRun* run : {&*reference, &*variant}) {
         for (size_t layer = 0; layer < run->layers.known.size(); ++layer) {
           const auto known = std::ranges::count(run->layers.known[layer], true);
@@ -127,7 +127,7 @@ TEST(IdentityRunner, cases_hold) {
   }
 }
 
-// A case in which everything happens.
+// A case that has everything: a partial page of prefix, mates, and more than 128 tokens.
 IdentityCase full_case() {
   for (uint64_t seed = 0;; ++seed) {
     IdentityCase drawn = draw_case(seed, {200, 2, 8192, 16384});
@@ -165,7 +165,7 @@ TEST(IdentityRunner, sees_a_sequence_that_was_computed_behind_another_token) {
   IdentityRunner runner(*model);
   IdentityCase drawn = full_case();
   const auto reference = runner.reference(drawn, false);
-  // As if the cached prefix were another text's.
+  // Pretends that the cached prefix is that of another text.
   const auto position = static_cast<int64_t>(drawn.prefix - 1);
   drawn.donor_ids[drawn.prefix - 1] ^= 1;
   const auto variant = runner.variant(drawn, false);

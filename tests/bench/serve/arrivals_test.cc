@@ -43,7 +43,7 @@ TEST(ServeArrivals, gaps_are_exponential_with_the_rate_that_was_asked_for) {
     squares += gap * gap;
     over_the_mean += gap > 1 / kPerS ? 1 : 0;
   }
-  // Eight standard deviations of each figure.
+  // The tolerances are eight standard deviations of each figure.
   const double mean = sum / kCount;
   EXPECT_NEAR(mean * kPerS, 1, 0.04);
   EXPECT_NEAR((squares / kCount - mean * mean) * kPerS * kPerS, 1, 0.12);

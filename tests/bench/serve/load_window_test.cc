@@ -1,4 +1,4 @@
-// What counts in a window of a load, and what does not.
+// Which events count in a window of a load, and which do not.
 #include "bench/serve/load_window.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Prompts of a wanted length, of the demo model's tokenizer.
+// Prompts of a given length in tokens of the demo model.
 #include "bench/serve/texts.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ TEST(ServeTexts, differ_by_number_and_seed_and_not_otherwise) {
   const std::string text = texts.words(3, 50).value();
   EXPECT_EQ(text, same.words(3, 50).value());
   EXPECT_NE(text, other.words(3, 50).value());
-  // From the first word on.
+  // The texts differ from the first word on.
   EXPECT_NE(text.substr(0, 2), texts.words(4, 50).value().substr(0, 2));
 }
 

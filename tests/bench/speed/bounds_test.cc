@@ -54,7 +54,7 @@ TEST(Bounds, a_head_of_its_own_counts_instead_of_the_embedding) {
 }
 
 TEST(Bounds, quantised_matrices_are_integer_operations) {
-  // One scale of 2 bytes for each 128 weights; int4 has 4 multipliers of a byte besides.
+  // There is one scale of 2 bytes for each 128 weights; int4 also has 4 multipliers of one byte.
   // Panels of 16 channels and 128 weights each have 32 bytes of padding.
   const double weights = 2 * kLayerWeights + kHeadWeights;
   const double padding = 2 * 2 * (256 / 16) * 32;

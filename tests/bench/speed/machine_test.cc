@@ -1,4 +1,4 @@
-// Reading /proc, and refusing what does not fit.
+// Reading /proc, and refusing sizes that do not fit.
 #include "bench/speed/machine.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Peaks beside runs: how they pair, and which of the figures speak.
+// Peaks measured beside runs: how they are paired, and which of the figures are reported.
 #include "bench/speed/peak_probe.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@ namespace cascade::speed {
 namespace {
 
 TEST(PairedSamples, share_is_the_median_over_runs_each_beside_its_own_peak) {
-  // The machine is half as fast during the second run, which takes twice as long.
+  // During the second run the machine is half as fast, so the run takes twice as long.
   const PairedSamples samples = {{1, 2, 1}, {{100, 10, 40}, {50, 10, 30}, {100, 40, 20}}};
   const double share = samples.share(
       [](double seconds, const Peak& peak) { return 80 / seconds / peak.read_bytes_per_s; });

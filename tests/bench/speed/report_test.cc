@@ -1,4 +1,4 @@
-// What cascade-bench prints: aligned tables, JSON, four digits.
+// The output of cascade-bench: aligned tables, JSON, four digits.
 #include "bench/speed/report.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Repeated measurements: what is counted, and which of the samples speak.
+// Repeated measurements: which runs are counted, and which of the samples are reported.
 #include "bench/speed/samples.h"
 
 #include <gtest/gtest.h>
