@@ -13,7 +13,7 @@ namespace {
 TEST(FairTurn, goes_to_who_came_first) {
   constexpr int kModels = 8;
   FairTurn turn;
-  std::vector<int> served;  // under the turn
+  std::vector<int> served;  // changed only during a turn
   std::vector<std::thread> threads;
   {
     const FairTurn::Hold first(turn);
@@ -22,7 +22,7 @@ TEST(FairTurn, goes_to_who_came_first) {
         const FairTurn::Hold mine(turn);
         served.push_back(model);
       });
-      // The next one comes when this one waits.
+      // The next thread starts when this one waits.
       while (turn.arrivals() < static_cast<uint64_t>(model) + 2) std::this_thread::yield();
     }
     EXPECT_TRUE(served.empty());
@@ -33,7 +33,7 @@ TEST(FairTurn, goes_to_who_came_first) {
 
 TEST(FairTurn, is_held_by_one_at_a_time) {
   FairTurn turn;
-  int64_t jobs = 0;  // without a lock of its own
+  int64_t jobs = 0;  // has no lock of its own
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {

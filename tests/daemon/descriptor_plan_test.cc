@@ -1,4 +1,4 @@
-// What a limit of descriptors is divided into, and when it is too low.
+// How a limit of descriptors is divided, and when it is too low.
 #include "daemon/descriptor_plan.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What several models together say of themselves.
+// The common status of several models.
 #include "daemon/health.h"
 
 #include <gmock/gmock.h>

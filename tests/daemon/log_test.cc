@@ -1,4 +1,4 @@
-// What hostile text can do to a log: nothing.
+// Hostile text cannot do anything to a log.
 #include "daemon/log.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What is found in a models directory, and what it is said to take.
+// Which models are found in a models directory, and how much memory they are said to take.
 #include "daemon/model_catalog.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Which models make room for another, and which files are models.
+// Which models are unloaded to make room for another, and which files are models.
 #include "daemon/model_plan.h"
 
 #include <gmock/gmock.h>

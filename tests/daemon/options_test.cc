@@ -1,5 +1,5 @@
-// What the daemon is told: what is accepted, which layer holds, and that every refusal says what is
-// wrong.
+// The daemon's options: which values are accepted, which layer takes precedence, and that every
+// refusal says what is wrong.
 #include "daemon/options.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ Outcome parse(std::vector<const char*> arguments) {
   return outcome;
 }
 
-// The options that `arguments` give besides --model.
+// The options that result from `arguments` and --model.
 DaemonOptions accepted(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), {"--model", "m"});
   const Outcome outcome = parse(arguments);
@@ -112,7 +112,7 @@ TEST(Options, take_an_endpoint_of_its_own) {
 
 constexpr uid_t kOtherUser = 20'001;
 
-// Sets a variable of the environment, or takes it away, for one test.
+// Sets or removes an environment variable for one test.
 class Environment {
  public:
   Environment(const char* name, const char* value) : name_(name) {
@@ -139,7 +139,7 @@ TEST(Options, put_the_socket_where_the_system_or_the_user_has_it) {
   EXPECT_EQ(accepted({}).run_dir, root ? "/run/cascaded" : folder.path() / "cascaded");
   if (!root) return;
   if (::seteuid(kOtherUser) != 0) GTEST_SKIP() << "there is no other user here";
-  // The folder is root's.
+  // The folder belongs to root.
   EXPECT_EQ(accepted({}).run_dir, "/tmp/cascaded-20001");
   ASSERT_EQ(::seteuid(0), 0);
   ASSERT_EQ(::chown(folder.path().c_str(), kOtherUser, static_cast<gid_t>(-1)), 0);
@@ -232,7 +232,7 @@ TEST(Options, refuse_more_memory_than_the_process_may_have) {
     EXPECT_THAT(outcome.err, HasSubstr("--kv-memory: must be at most "));
     EXPECT_THAT(outcome.err, HasSubstr(std::string("got \"") + size + '"'));
   }
-  // The default is half of it.
+  // The default is half of the limit.
   const std::string all = std::to_string(default_kv_bytes(memory_limit()) / 1024 * 2) + "K";
   EXPECT_EQ(accepted({"--kv-memory", all.c_str()}).kv_bytes_max,
             default_kv_bytes(memory_limit()) / 1024 * 2048);
@@ -312,7 +312,7 @@ TEST(Options, refuse_http_beyond_this_machine_without_keys) {
   EXPECT_EQ(parse({"--model", "m", "--http-keys", "keys"}).parsed.exit_code, 2);
 }
 
-// A configuration file that is there for one test.
+// A configuration file that exists for one test.
 class ConfigFile {
  public:
   explicit ConfigFile(const std::string& text) : path(folder_.path() / "c.toml") {
@@ -363,14 +363,14 @@ TEST(Options, are_checked_without_a_start) {
   EXPECT_EQ(parse({"--model", "m", "--check", "--tenant", "local"}).parsed.exit_code, kExitUsage);
 }
 
-// The words of the table, and those that the engine knows, are the same.
+// The table and the engine know the same words.
 TEST(Options, take_every_word_of_the_table) {
   for (const config::Setting& setting : config::settings()) {
     if (setting.kind != config::Kind::kChoice) continue;
     std::istringstream words(std::string(setting.allowed));
     for (std::string word; std::getline(words >> std::ws, word, ',');) {
       const auto isa = isa_from_string(word);
-      if (isa && !kernels_for(*isa).ok()) continue;  // of another processor
+      if (isa && !kernels_for(*isa).ok()) continue;  // for another processor
       accepted({flag_of(setting).c_str(), word.c_str()});
     }
   }

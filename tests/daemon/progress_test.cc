@@ -1,4 +1,4 @@
-// When the watchdog is fed: the rule, with a clock that is turned by hand.
+// The rule for when the watchdog is fed, tested with a clock that is set by hand.
 #include "daemon/progress.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ constexpr int64_t kIntervalUs = kTimeoutUs / 4;
 class Progress : public ::testing::Test {
  protected:
   ProgressRule::Verdict look() { return rule.look(signs); }
-  // Time passes until it is time to feed, and nothing else happens.
+  // Lets time pass until the next feeding is due; nothing else happens.
   ProgressRule::Verdict look_later() {
     clock.advance_us(kIntervalUs);
     return look();

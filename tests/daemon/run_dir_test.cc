@@ -125,7 +125,7 @@ TEST(RunDir, may_be_a_link_to_a_folder) {
   const auto first = RunDir::open(folder.path() / "link");
   ASSERT_TRUE(first.ok());
   EXPECT_TRUE(fs::exists(folder.path() / "real" / "cascaded.lock"));
-  // The lock is the folder's, whatever its name.
+  // The lock belongs to the folder, whatever name is used for the folder.
   EXPECT_EQ(refusal(folder.path() / "real").code, ErrorCode::kConflict);
 }
 
@@ -224,7 +224,7 @@ TEST(RunDir, is_used_by_one_process_at_a_time) {
   EXPECT_FALSE(LockingProcess(folder.path()).locked());
 }
 
-// Listens on a socket, as ZeroMQ does, and leaves its file.
+// Listens on a socket as ZeroMQ does, and leaves the socket's file behind.
 class Listener {
  public:
   explicit Listener(const fs::path& path) : fd_(::socket(AF_UNIX, SOCK_STREAM, 0)) {

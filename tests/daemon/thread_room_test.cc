@@ -1,4 +1,4 @@
-// Room for the daemon's threads, before they are started.
+// Whether there is room for the daemon's threads, checked before they start.
 #include "daemon/thread_room.h"
 
 #include <gtest/gtest.h>
