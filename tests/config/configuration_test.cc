@@ -1,4 +1,4 @@
-// Files, drop-ins and environment: which value holds, and how mistakes are named.
+// Files, drop-ins and environment: which value takes effect, and how mistakes are named.
 #include "config/configuration.h"
 
 #include <gmock/gmock.h>

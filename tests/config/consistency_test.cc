@@ -1,4 +1,4 @@
-// Settings that are each good, and do not go together.
+// Settings that are each valid but do not go together.
 #include "config/consistency.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ Values values_of(const std::map<std::string, std::vector<std::string>>& texts) {
   return values;
 }
 
-// As they are printed.
+// The problems as they are printed.
 std::vector<std::string> wrong(const std::map<std::string, std::vector<std::string>>& texts,
                                bool inherits_sockets = false) {
   std::vector<std::string> all;
@@ -64,7 +64,7 @@ TEST(Consistency, of_origins_and_aliases_is_checked) {
     EXPECT_EQ(with({{"http-model-alias", {alias}}}).size(), 1u) << alias;
   }
   EXPECT_EQ(with({{"http-model-alias", {"a=demo", "a=default"}}}).size(), 1u);
-  // Pages of every site: only if they have to show a key, and to this machine.
+  // Pages of every site are allowed only if they must show a key, and only on this machine.
   EXPECT_THAT(with({{"http-origin", {"*"}}, {"http-keys", {"/k"}}}), IsEmpty());
   EXPECT_EQ(with({{"http-origin", {"*"}}}).size(), 1u);
   EXPECT_EQ(with({{"http-origin", {"*"}}, {"http-keys", {"/k"}}, {"http", {"0.0.0.0:80"}}}).size(),
@@ -72,7 +72,7 @@ TEST(Consistency, of_origins_and_aliases_is_checked) {
   EXPECT_THAT(
       with({{"http-origin", {"https://a"}}, {"http-keys", {"/k"}}, {"http", {"0.0.0.0:80"}}}),
       IsEmpty());
-  // Neither means anything without HTTP.
+  // Neither setting means anything without HTTP.
   EXPECT_EQ(wrong({{"http-origin", {"https://a"}}}).size(), 1u);
   EXPECT_EQ(wrong({{"http-model-alias", {"a=demo"}}}).size(), 1u);
 }

@@ -1,4 +1,4 @@
-// Files that everybody may change are named.
+// The check that names files that everybody may change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

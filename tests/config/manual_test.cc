@@ -1,4 +1,4 @@
-// The shipped files say what the table says.
+// The shipped files agree with the table.
 #include "config/manual.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ TEST(Manual, is_the_shipped_page) {
       << "cascadectl config manual --page > docs/man/cascaded.toml.5";
 }
 
-// With every "#key = value" as a setting: what is there as a default is good.
+// Turns every "#key = value" into a setting: the values shown as defaults are valid.
 TEST(Manual, is_a_good_file_also_with_every_default_in_force) {
   std::string text = manual_file(kDemo);
   for (const Setting& setting : settings()) {

@@ -1,4 +1,4 @@
-// The table of settings, and what it takes as values.
+// The table of settings, and which values it accepts.
 #include "config/setting.h"
 
 #include <gmock/gmock.h>
