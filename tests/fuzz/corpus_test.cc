@@ -1,5 +1,5 @@
-// The fuzzers' seeds in every build: those named ok-… are taken, all others refused, and none does
-// harm.
+// The fuzzers' seeds in every build: those named ok-… are accepted, all others are refused, and
+// none does harm.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 
 namespace cascade::fuzz {
 
-// For gtest: its bytes would be a part of the test's name, and other ones in each process.
+// For gtest, which would otherwise put the struct's bytes into the test's name; they differ in each
+// process.
 void PrintTo(const Target& target, std::ostream* out) {
   *out << target.name;
 }
@@ -32,7 +33,7 @@ bool read_seed(const Target& target, const fs::path& path) {
   const auto file = read_file(path, size_t{1} << 20);
   EXPECT_TRUE(file.ok()) << path;
   if (!file.ok()) return false;
-  // In memory of its own size, so that sanitizers see a read beyond it.
+  // The memory has exactly the size of the seed, so that sanitizers see a read beyond its end.
   const std::vector<uint8_t> bytes(file->begin(), file->end());
   return target.read(bytes);
 }

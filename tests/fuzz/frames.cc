@@ -1,4 +1,4 @@
-// Messages: what can be read is written and read again.
+// Messages: every message that can be read is written and read again.
 #include <cstring>
 
 #include "tests/fuzz/frames_input.h"

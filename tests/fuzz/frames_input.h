@@ -1,4 +1,4 @@
-// Frames as one input: each behind its length, 32 bits, little-endian.
+// Frames as one input: each follows its length (32 bits, little-endian).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cascade::fuzz {
 
-// A last frame that is cut is as long as what is there.
+// If the last frame is cut, it has the bytes that exist.
 wire::Frames split_frames(Bytes input);
 std::string join_frames(const wire::Frames& frames);
 

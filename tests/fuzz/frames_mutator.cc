@@ -1,18 +1,18 @@
-// Changes of frames that keep most of their structure: anywhere else, a byte more in one frame
-// makes nonsense of the lengths behind it.
+// Changes of frames that keep most of their structure. An arbitrary change would not: one more byte
+// in a frame makes nonsense of all later lengths.
 #include <algorithm>
 #include <cstring>
 
 #include "tests/fuzz/frames_input.h"
 #include "tests/wire/random_message.h"
 
-// libFuzzer's.
+// Provided by libFuzzer.
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t size_max);
 
 namespace cascade::fuzz {
 namespace {
 
-// As libFuzzer changes bytes: with what comparisons were seen to look for.
+// Changes the bytes as libFuzzer does, which uses the values that it saw in comparisons.
 void mutate_frame(wire::Frame& frame) {
   constexpr size_t kGrowthMax = 64;
   const size_t size = frame.size();

@@ -1,4 +1,4 @@
-// GGUF files: their keys by every access, their tensors' values, and what a model makes of them.
+// GGUF files: reads their keys in every way and their tensors' values, and loads them as models.
 #include "model/gguf/header.h"
 #include "model/gguf/model.h"
 #include "tests/fuzz/input.h"
@@ -8,7 +8,7 @@
 namespace cascade::fuzz {
 namespace {
 
-// Keys that the seeds have, and one that none has.
+// Keys of the seeds, and one that no seed has.
 constexpr const char* kKeys[] = {"k",
                                  "general.alignment",
                                  "general.architecture",

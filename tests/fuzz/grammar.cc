@@ -1,4 +1,4 @@
-// Schemas and parts as grammars, and answers that are held to them.
+// Schemas and parts as grammars, and answers that must follow them.
 #include <memory>
 
 #include "model/grammar/compile.h"
@@ -9,7 +9,7 @@
 namespace cascade::fuzz {
 namespace {
 
-// Answers are long enough to get into all that a schema of a fuzzer's size has.
+// Answers are long enough to reach every part of a schema of a fuzzer's size.
 constexpr size_t kAnswerTokensMax = 64;
 
 const GrammarVocabulary& vocabulary() {
@@ -27,7 +27,7 @@ std::vector<int32_t> ids_of(const TokenSet& set) {
   return ids;
 }
 
-// Takes tokens that are allowed, as `choices` say; the answer if it ended.
+// Takes allowed tokens, chosen by `choices`; returns the answer if it ended.
 std::optional<std::string> answer(const std::shared_ptr<SharedGrammar>& grammar,
                                   std::string_view choices) {
   auto constraint = OutputConstraint::behind(grammar, vocabulary(), Thoughts::kNone, {});
@@ -39,7 +39,8 @@ std::optional<std::string> answer(const std::shared_ptr<SharedGrammar>& grammar,
     if (!is_ok(allowed)) return std::nullopt;
     const std::vector<int32_t> ids = ids_of(**allowed);
     CHECK(!ids.empty());
-    // Without choices, the first: brackets and quotes that close come before most letters.
+    // When no choices are left, takes the first token: closing brackets and quotes come before most
+    // letters.
     const size_t choice =
         taken.size() < choices.size() ? static_cast<uint8_t>(choices[taken.size()]) : 0;
     const int32_t token = ids[choice % ids.size()];
@@ -48,7 +49,7 @@ std::optional<std::string> answer(const std::shared_ptr<SharedGrammar>& grammar,
     taken.push_back(token);
     text += vocabulary().bytes[static_cast<size_t>(token)];
   }
-  // What was taken one by one can be taken again from the beginning, as after a restart.
+  // Tokens that were taken one by one can be taken again from the beginning, as after a restart.
   CHECK(OutputConstraint::behind(grammar, vocabulary(), Thoughts::kNone, taken).ok());
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// A connection's bytes: the same requests come of them however they arrive.
+// The bytes of a connection: however they arrive, the same requests result.
 #include <optional>
 #include <vector>
 
@@ -18,10 +18,10 @@ namespace {
 struct Conversation {
   std::vector<http::Request> requests;
   std::optional<http::HttpError> error;
-  bool whole = true;  // nothing is left of a request that has begun
+  bool whole = true;  // no started request is incomplete
 };
 
-// Reads as a connection does; `piece` bytes come at once.
+// Reads like a connection; the bytes arrive `piece` at a time.
 Conversation converse(std::string_view bytes, size_t piece) {
   using State = http::RequestParser::State;
   Conversation result;
@@ -83,7 +83,7 @@ void look_at(const http::Request& request) {
 bool read_http(Bytes input) {
   const std::string_view bytes = text_of(input);
   const Conversation at_once = converse(bytes, bytes.size());
-  // All pieces are as long as the first byte says, so that the mutations choose it.
+  // The first byte determines the size of all pieces, so the mutations choose it.
   const size_t piece = bytes.empty() ? 1 : static_cast<uint8_t>(bytes.front()) % 61 + 1;
   const Conversation in_pieces = converse(bytes, piece);
   CHECK(at_once.error.has_value() == in_pieces.error.has_value());

@@ -1,4 +1,4 @@
-// What the targets do with their inputs and with errors.
+// How the targets handle their inputs and errors.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ inline std::string_view text_of(Bytes input) {
   return {reinterpret_cast<const char*>(input.data()), input.size()};
 }
 
-// What stands before the first NUL, and behind it: `otherwise` if there is none.
+// The text before the first NUL and the text after it; if there is no NUL, the latter is
+// `otherwise`.
 inline std::pair<std::string_view, std::string_view> split_at_nul(std::string_view text,
                                                                   std::string_view otherwise) {
   const size_t nul = text.find('\0');
@@ -24,14 +25,14 @@ inline std::pair<std::string_view, std::string_view> split_at_nul(std::string_vi
   return {text.substr(0, nul), text.substr(nul + 1)};
 }
 
-// An error that input causes says what is wrong, in words that can be shown.
+// An error caused by input must say what is wrong, in words that can be shown.
 inline void check_clear(const Error& error) {
   CHECK(!error.message.empty());
   CHECK(error.code != ErrorCode::kInternal);
   CHECK(is_utf8(error.field) && is_utf8(error.message));
 }
 
-// Also, it is no copy of the input, and can be logged.
+// Also checks that the error is not a copy of the input and can be logged.
 template <class T>
 bool is_ok(const Result<T>& result) {
   constexpr size_t kLoggedBytesMax = 2000;

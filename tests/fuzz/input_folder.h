@@ -1,4 +1,4 @@
-// A folder for the inputs that are read as files.
+// A folder for inputs that are read as files.
 #pragma once
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 namespace cascade::fuzz {
 
-// One for each process, removed when that ends.
+// Each process has its own folder, which is removed when the process ends.
 class InputFolder {
  public:
   InputFolder() {
@@ -29,7 +29,7 @@ class InputFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Creates or overwrites the file; the path to it. Nothing may have it mapped.
+  // Creates or overwrites the file and returns its path. Nothing may have the file mapped.
   std::filesystem::path write(std::string_view name, std::string_view content) const {
     const std::filesystem::path file = path_ / name;
     std::ofstream out(file, std::ios::binary);

@@ -1,4 +1,4 @@
-// Every value is looked at, so that sanitizers see what was not there.
+// Looks at every value, so that sanitizers see reads of memory that does not exist.
 #include "tests/fuzz/model_use.h"
 
 #include <bit>

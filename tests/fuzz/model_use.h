@@ -1,4 +1,4 @@
-// What is done with the parts of a model that were read.
+// How the parts of a model that was read are used.
 #pragma once
 
 #include <string_view>
@@ -7,12 +7,12 @@
 
 namespace cascade::fuzz {
 
-// All values of the tensor, as f32. `columns` are whole blocks.
+// Reads all values of the tensor as f32. `columns` are whole blocks.
 void read_values(const Tensor& tensor, uint64_t rows, uint64_t columns);
-// Packs the weights in every type, or is told why not.
+// Packs the weights in every type, or gets an error that says why not.
 void pack_weights(const ModelFiles& model);
 
-// `text` as ids and back, as people's text and as the model's own. False if it is refused.
+// Converts `text` to ids and back, as people's text and as the model's own. False if it is refused.
 bool use_text(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace cascade::fuzz

@@ -1,4 +1,4 @@
-// Bodies of HTTP requests; answers of models, which may be anything; what is kept of a response.
+// Bodies of HTTP requests, arbitrary answers of models, and the stored data of a response.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ namespace {
 
 const openai::ReplyContext kContext = {"resp_0123456789abcdef0123456789abcdef", "model", "fp", 1};
 
-// What is sent to the scheduler can be read there.
+// The scheduler must be able to read the messages that it is sent.
 void check_sendable(wire::Message message) {
   const auto read = wire::decode(*wire::encode({{}, std::move(message)}));
   CHECK(read.ok());
@@ -27,7 +27,7 @@ template <class T>
 bool read_or_refuse(const Result<T>& result) {
   if (result.ok()) return true;
   check_clear(result.error());
-  // Where all that is repeated of the request has to be escaped.
+  // This limit holds even if every repeated part of the request has to be escaped.
   constexpr size_t kShownBytesMax = 20'000;
   const std::string shown = openai::encode(openai::api_error(result.error()));
   CHECK(is_utf8(shown) && shown.size() <= kShownBytesMax);
@@ -44,8 +44,8 @@ std::string written(const std::vector<openai::AnswerPart>& parts) {
   return text;
 }
 
-// However an answer is cut into pieces, the same comes out.
-// `is_cut`: a limit has ended it.
+// The result does not depend on how an answer is cut into pieces. `is_cut`: a limit has ended the
+// answer.
 void read_calls(std::string_view answer, bool is_cut) {
   openai::ToolCallParser whole(true, "call_");
   std::vector<openai::AnswerPart> parts = whole.push(answer);
@@ -61,7 +61,7 @@ void read_calls(std::string_view answer, bool is_cut) {
   CHECK(in_pieces == at_once);
 }
 
-// A call is answered with `answer`.
+// Answers a call with `answer`.
 void stream_answer(openai::AnswerStream& stream, const std::string& answer) {
   std::string events = stream.begin();
   for (const bool reasoning : {true, false}) {
@@ -113,7 +113,7 @@ bool read_completion(std::string_view body, const std::string& answer) {
   return true;
 }
 
-// An output whose client_data another program has written.
+// Reads an output whose client_data another program has written.
 void read_stored(const std::string& text) {
   Chunk output;
   output.id = "output_0123456789abcdef0123456789abcdef";
@@ -144,7 +144,7 @@ bool read_openai(Bytes input) {
   any = read_or_refuse(openai::decode_tokenize(body)) || any;
   any = read_or_refuse(openai::decode_detokenize(body)) || any;
   any = read_or_refuse(openai::decode_chunk_put(body)) || any;
-  // These take nearly every object.
+  // These accept nearly every object.
   (void)read_or_refuse(openai::decode_apply_template(body));
   (void)read_or_refuse(openai::decode_chunk_update("chunk_0", body));
   for (const bool is_cut : {false, true}) read_calls(answer, is_cut);

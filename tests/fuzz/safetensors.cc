@@ -1,4 +1,4 @@
-// Files of safetensors, and indexes of shards.
+// safetensors files, and indexes of shards.
 #include "model/safetensors.h"
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace cascade::fuzz {
 namespace {
 
-// The one shard that indexes can name: a tensor "a" of two values.
+// Writes the only shard that indexes can name: a tensor "a" of two values.
 void write_shard(const InputFolder& folder) {
   const std::string table = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   std::string file(1, static_cast<char>(table.size()));

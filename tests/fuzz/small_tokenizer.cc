@@ -1,4 +1,4 @@
-// Put together as tokenizer.json is.
+// The tokenizer is built from a tokenizer.json.
 #include "tests/fuzz/small_tokenizer.h"
 
 #include "base/check.h"

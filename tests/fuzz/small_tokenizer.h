@@ -1,4 +1,4 @@
-// A tokenizer of a few hundred tokens, for what needs one.
+// A tokenizer of a few hundred tokens, for targets that need one.
 #pragma once
 
 #include "model/tokenizer.h"

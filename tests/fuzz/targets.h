@@ -1,5 +1,5 @@
-// What the fuzzers call: each function gives any bytes to one decoder of what others write, and to
-// what works with its result. A broken promise of a decoder ends the process.
+// The functions that fuzzers call. Each gives arbitrary bytes to one decoder of foreign data, and
+// to the code that works with the decoder's result. A broken promise of a decoder ends the process.
 #pragma once
 
 #include <array>
@@ -11,27 +11,27 @@ namespace cascade::fuzz {
 
 using Bytes = std::span<const uint8_t>;
 
-// Each: whether the input is taken for what it should be. False: an error says why it is not.
-// One thread.
+// Each returns whether the input is accepted as what it should be; if not, an error says why. To be
+// called on one thread.
 
-// A message's frames, each behind its length (32 bits, little-endian), as in tests/vectors.
+// The frames of a message, each after its length (32 bits, little-endian), as in tests/vectors.
 bool read_frames(Bytes input);
-// The body of a request to any route of the HTTP API; it is also taken for a model's answer, and
-// for what a client had kept with an output.
+// The body of a request to any route of the HTTP API; it is also used as a model's answer and as
+// the data that a client had kept with an output.
 bool read_openai(Bytes input);
-// A schema, or "parts " and parts; behind a NUL what chooses the tokens of an answer.
+// A schema, or "parts " and parts; after a NUL, the bytes that choose the tokens of an answer.
 bool read_grammar(Bytes input);
-// What a connection sends: requests, one after the other. True: all are whole.
+// The data that a connection sends: requests, one after the other. True: all are whole.
 bool read_http(Bytes input);
 // A model in a GGUF file.
 bool read_gguf(Bytes input);
 // model.safetensors; or, if it begins with '{', model.safetensors.index.json beside one shard.
 bool read_safetensors(Bytes input);
-// tokenizer.json, and behind a NUL a text.
+// tokenizer.json, and after a NUL a text.
 bool read_tokenizer(Bytes input);
-// A chat template, and behind a NUL the text of a message.
+// A chat template, and after a NUL the text of a message.
 bool read_template(Bytes input);
-// config.json, and behind a NUL generation_config.json.
+// config.json, and after a NUL generation_config.json.
 bool read_config(Bytes input);
 
 struct Target {

@@ -1,4 +1,4 @@
-// tokenizer.json, and texts that the tokenizer is to encode.
+// tokenizer.json, and texts for the tokenizer to encode.
 #include "model/tokenizer.h"
 
 #include "tests/fuzz/input.h"
@@ -7,7 +7,7 @@
 namespace cascade::fuzz {
 namespace {
 
-// Words, numbers, spaces, what looks like markup, other scripts, bytes that are no UTF-8.
+// Words, numbers, spaces, text that looks like markup, other scripts, bytes that are not UTF-8.
 constexpr std::string_view kText =
     "Hello, it's  12345 <s> <|im_end|>\r\n\n\t\xE2\x96\x81 \xC3\x89t\xC3\xA9 "
     "\xE4\xBD\xA0\xE5\xA5\xBD "
