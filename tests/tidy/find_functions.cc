@@ -1,4 +1,4 @@
-// Finds functions and classes by the text that stands before each brace and semicolon.
+// Finds functions and classes by the text before each brace and semicolon.
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -46,7 +46,7 @@ std::string_view skip_template(std::string_view head) {
   return head;
 }
 
-// What is outside brackets; each group leaves "()", "[]" or "{}".
+// The text outside brackets; "()", "[]" or "{}" remains of each group.
 std::string without_groups(std::string_view head) {
   std::string out;
   int depth = 0;
@@ -59,7 +59,8 @@ std::string without_groups(std::string_view head) {
   return out;
 }
 
-// Where the "=" of an assignment or initialiser is; not "==", "<=" or the name of an operator.
+// The position of the "=" of an assignment or initialiser; not "==", "<=" or the name of an
+// operator.
 size_t find_assignment(std::string_view head) {
   for (size_t at = head.find('='); at != std::string_view::npos; at = head.find('=', at + 1)) {
     const char before = at == 0 ? ' ' : head[at - 1];
@@ -75,7 +76,7 @@ size_t find_assignment(std::string_view head) {
 
 enum class Scope { kNamespace, kClass, kFunction, kInitialiser };
 
-// A class head names its kind before any bracket but those of attributes and alignas.
+// The head of a class has no bracket before its bases, except those of attributes and alignas.
 bool is_class_head(std::string_view outer) {
   for (const std::string_view keyword : {"class", "struct", "union", "enum"}) {
     if (!has_word(outer, keyword)) continue;
@@ -85,7 +86,7 @@ bool is_class_head(std::string_view outer) {
         rest.erase(at, allowed.size());
       }
     }
-    // A base may name a type by brackets: class X : Y<int()>. A function has its own before any
+    // A base may have brackets in its name: class X : Y<int()>. A function has its own before any
     // ":".
     const size_t colon = rest.find(" : ");
     return rest.substr(0, colon).find("()") == std::string::npos;
@@ -93,7 +94,7 @@ bool is_class_head(std::string_view outer) {
   return false;
 }
 
-// In "X::X() : a_(1), b_{2} {" the brace after b_ is a part of the head.
+// In "X::X() : a_(1), b_{2} {" the brace after b_ belongs to the head.
 bool is_member_initialiser(std::string_view outer) {
   if (is_class_head(outer)) return false;
   const size_t parameters = outer.find("()");
@@ -105,13 +106,13 @@ bool is_member_initialiser(std::string_view outer) {
   return is_word(tail.back()) || tail.back() == '>';
 }
 
-// Scope of a brace in `parent` whose text before it, back to the last ";", "{" or "}", has `outer`
-// outside brackets.
+// The scope of a brace in the scope `parent`. `outer` is the text before the brace, back to the
+// last ";", "{" or "}", without the content of brackets.
 Scope scope_of(std::string_view outer, Scope parent) {
   if (parent == Scope::kFunction) return Scope::kFunction;
   const bool call = outer.find("()") != std::string_view::npos;
   if (parent == Scope::kInitialiser) {
-    // A table of functions, or of anything else.
+    // The brace belongs to a table of functions, or of anything else.
     const bool lambda =
         outer.find("[]") != std::string_view::npos && (call || outer.ends_with(']'));
     return lambda ? Scope::kFunction : Scope::kInitialiser;
@@ -138,7 +139,7 @@ std::string without_angles(std::string_view head) {
   return out;
 }
 
-// The last word of what stands before bases: "class [[nodiscard]] A final : B" as "A".
+// The last word before the bases: "class [[nodiscard]] A final : B" gives "A".
 std::string class_name(std::string_view outer) {
   const std::string plain = without_angles(outer.substr(0, outer.find(" : ")));
   std::string_view head = trim(plain);
@@ -154,7 +155,7 @@ bool begins_with_word(std::string_view text, std::initializer_list<std::string_v
   });
 }
 
-// Counts a member by its text up to the semicolon or the brace.
+// Counts a member, given its text up to the semicolon or the brace.
 void count_member(std::string_view text, Class& owner) {
   const std::string groups = without_groups(skip_template(text));
   const std::string_view outer = trim(groups);
@@ -197,9 +198,9 @@ class Scanner {
  private:
   struct Brace {
     Scope scope;
-    bool in_head;  // the text before it goes on behind its closing brace
+    bool in_head;  // the text before it continues after its closing brace
     size_t head;   // where that text begins
-    int brackets;  // open in it
+    int brackets;  // how many were open in that text
     Class members = {};
   };
 
@@ -264,7 +265,7 @@ class Scanner {
   std::vector<Class> classes_;
   std::vector<Brace> braces_;
   size_t head_ = 0;   // where the text before the next brace begins
-  int brackets_ = 0;  // open round and square ones within it
+  int brackets_ = 0;  // open round and square brackets within it
   int function_depth_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which folder may include which: the arrows, and the libraries that stay in one place.
+// Which folder may include which: the arrows, and the libraries that are used in one place only.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,7 +12,8 @@
 namespace cascade::tidy {
 namespace {
 
-// What a folder may include besides itself: folders, or single headers where only those are meant.
+// What a folder may include besides itself: folders, or single headers where the rest is not
+// allowed.
 const std::map<std::string, std::vector<std::string>>& arrows() {
   static const std::map<std::string, std::vector<std::string>> allowed = {
       {"base", {}},
@@ -28,7 +29,7 @@ const std::map<std::string, std::vector<std::string>>& arrows() {
       {"daemon",
        {"actors/", "config/", "model/", "cache/", "persist/", "wire/", "kernels/", "base/"}},
       {"clients", {"config/", "persist/", "wire/", "base/"}},
-      // Measures kernels by themselves, and the service as its clients see it.
+      // bench measures kernels by themselves, and the service as its clients see it.
       {"bench", {"model/", "cache/", "persist/", "kernels/", "clients/cpp/", "wire/", "base/"}},
       {"tests",
        {"actors/", "base/", "bench/", "cache/", "clients/", "config/", "daemon/", "kernels/",
@@ -46,7 +47,7 @@ bool may_include(const std::string& folder, const std::string& path) {
   return false;
 }
 
-// A library's headers, and the only files that may include them (but for tests).
+// A library's headers, and the only files outside tests that may include them.
 struct Fence {
   const char* library;
   std::regex headers;
@@ -63,8 +64,7 @@ const std::vector<Fence>& fences() {
        std::regex("(actors|bench/serve|clients|daemon|wire)/.*"),
        "the service, its clients and bench/serve"},
       // cascadectl checks and copies the state directory of a daemon that does not run, or asks how
-      // much room it has;
-      // cascade-bench reads it.
+      // much room it has; cascade-bench reads it.
       {"The store", std::regex("persist/.*"),
        std::regex("(actors|daemon|persist)/.*|clients/ctl/(offline_state|doctor)\\.(cc|h)|"
                   "bench/serve/kv_read_speed\\.cc"),
@@ -80,8 +80,8 @@ const std::vector<Fence>& fences() {
   return all;
 }
 
-// The floor of a file of the scheduler, from below, as docs/ARCHITECTURE.md draws the folders; the
-// rooms that are in none of these are all 0.
+// The floor of a file of the scheduler, counted from below, as docs/ARCHITECTURE.md draws the
+// folders. All rooms that are in none of these folders have floor 0.
 int floor_of(const std::string& path) {
   static const std::vector<std::regex> floors = {
       std::regex("actors/scheduler/disk/.*"), std::regex("actors/scheduler/idle_prefill\\.(h|cc)"),

@@ -1,4 +1,4 @@
-// Blanking and includes; functions are found in find_functions.cc.
+// Blanking and includes; find_functions.cc finds functions.
 #include "tests/tidy/source_code.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace cascade::tidy {
 namespace {
 
-// Walks over source and blanks what it passes on request.
+// Walks over source and blanks the characters that it passes, on request.
 class Blanker {
  public:
   explicit Blanker(std::string_view source) : source_(source), out_(source) {}
@@ -42,7 +42,7 @@ class Blanker {
     return found == std::string_view::npos ? source_.size() : found + closing.size();
   }
 
-  // A line that ends in a backslash goes on in the next one.
+  // A line that ends in a backslash continues in the next one.
   size_t line_comment_end() const {
     size_t end = source_.find('\n', at_);
     while (end != std::string_view::npos && source_[end - 1] == '\\') {
@@ -77,7 +77,7 @@ class Blanker {
     return end_of(")" + delimiter + "\"", open);
   }
 
-  // 1'000: the quote stands in a word that begins with a digit.
+  // In 1'000 the quote is within a word that begins with a digit.
   bool separates_digits() const {
     size_t begin = at_;
     while (begin > 0 && (is_word(source_[begin - 1]) || source_[begin - 1] == '\'')) --begin;
@@ -106,7 +106,7 @@ std::string blank_comments_and_literals(std::string_view source) {
 
 std::string blank_directives(std::string_view code) {
   std::string out(code);
-  bool directive = false;  // the line is one, or goes on with one
+  bool directive = false;  // the line is a directive or continues one
   for (size_t begin = 0; begin < out.size();) {
     const size_t end = std::min(out.find('\n', begin), out.size());
     const size_t first = skip_blanks(out, begin);
@@ -120,8 +120,7 @@ std::string blank_directives(std::string_view code) {
 }
 
 std::vector<Include> find_includes(std::string_view source) {
-  // Quoted paths are literals, so the directive is found in the blanked text, its path in the
-  // source.
+  // Quoted paths are literals: the blanked text shows the directive, and the source shows its path.
   const std::string code = blank_comments_and_literals(source);
   std::vector<Include> includes;
   int line = 1;

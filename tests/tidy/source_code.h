@@ -29,24 +29,24 @@ struct Function {
 };
 
 // The function bodies at namespace and class scope, in order, and lambdas that are initialisers
-// there. What lies inside a function belongs to it. Works on braces and the text before them, not
-// on a grammar: enough for code that compiles and is formatted.
+// there. Everything inside a function belongs to it. This works on braces and the text before them,
+// not on a grammar: enough for code that compiles and is formatted.
 std::vector<Function> find_functions(std::string_view source);
 
 struct Class {
   int line = 0;       // from 1: where its declaration begins
   std::string name;   // with the classes around it: Outer::Inner
-  int functions = 0;  // that are declared, constructors and operators too; none that is inherited
-  int fields = 0;     // with static ones, but without constants
+  int functions = 0;  // declared here, including constructors and operators, without inherited ones
+  int fields = 0;     // including static ones, without constants
   bool is_struct = false;
 };
 
 // The classes and structs at namespace and class scope with their own members, in the order in
-// which they end. Works as find_functions() does; unions and what a function has inside are left
-// out.
+// which they end. Works as find_functions() does. Unions, and everything inside a function, are
+// left out.
 std::vector<Class> find_classes(std::string_view source);
 
-// Whether names may have it.
+// Whether `c` may be part of a name.
 bool is_word(char c);
 
 // Number of the line that holds `offset`, from 1.

@@ -1,4 +1,4 @@
-// The files of the project that the tidy rules look at, and how a broken rule is told.
+// The project's files that the tidy rules look at, and the report of broken rules.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@ struct SourceFile {
   std::string path;    // from the project's root, with "/"
   std::string folder;  // the first part of it: "model", "tests"
   std::string text;
-  std::string code;  // text with comments and literals blanked; of C++ only
+  std::string code;  // text with comments and literals blanked; only of C++
 
   bool is_cpp() const { return path.ends_with(".cc") || is_header(); }
   bool is_header() const { return path.ends_with(".h"); }
   bool is_build_file() const { return path.ends_with("CMakeLists.txt"); }
-  // What people write: C++, scripts. Build files are held to less.
+  // C++ and scripts, which people write. Build files must follow fewer rules.
   bool is_program() const { return !is_build_file(); }
 };
 
@@ -32,7 +32,7 @@ const std::vector<SourceFile>& source_files();
 // The Markdown files of the project, sorted by path; the same folders are left out. Read once.
 const std::vector<SourceFile>& documents();
 
-// Collects what breaks a rule.
+// Collects the places that break a rule.
 class Violations {
  public:
   // `line` from 1.

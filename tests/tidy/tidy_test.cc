@@ -1,5 +1,5 @@
-// The style rules that can be checked by looking at the text. Each test is one rule and lists what
-// breaks it as file:line: message.
+// The style rules that can be checked by looking at the text. Each test is one rule and lists the
+// places that break it as file:line: message.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kFileLinesMax = 500;
 constexpr int kFunctionLinesMax = 70;
-// One class may have so many.
+// The limits for one class.
 constexpr int kFunctionsMax = 40;
 constexpr int kFieldsMax = 20;
 constexpr int kColumnsMax = 100;
@@ -37,7 +37,7 @@ int count_columns(std::string_view line) {
   return columns;
 }
 
-// What `text` matches of `pattern`, with `message`, for the files that `wanted` accepts.
+// The places where `text` matches `pattern`, with `message`, in the files that `wanted` accepts.
 template <class Wanted>
 Violations find_matches(std::string SourceFile::*text, const std::string& pattern,
                         const std::string& message, const Wanted& wanted) {
@@ -90,7 +90,7 @@ TEST(Tidy, functions_are_short) {
   EXPECT_TRUE(violations.none());
 }
 
-// Classes that are too large, as they are today: the numbers may only fall.
+// Classes that are too large, with their current numbers, which may only fall.
 struct LargeClass {
   const char* name;
   int functions, fields;
@@ -101,7 +101,7 @@ constexpr LargeClass kLargeClasses[] = {
     {"ModelKeeper", 43, 19}, {"SchedulerCore", 103, 26}, {"Transformer", 21, 28},
 };
 
-// A struct is data, and has as many fields as its format.
+// A struct is data and has as many fields as its format.
 TEST(Tidy, classes_are_small) {
   Violations violations;
   for (const SourceFile& file : source_files()) {
@@ -229,7 +229,7 @@ TEST(Tidy, asio_is_used_without_its_experiments) {
 }
 
 TEST(Tidy, actors_do_not_lock) {
-  // The guard is no actor: it has a thread, and one of libzmq calls it.
+  // The guard is not an actor: it has a thread, and a thread of libzmq calls it.
   const auto is_actor = [](const SourceFile& file) {
     return file.folder == "actors" && file.path != "actors/accept_guard.cc";
   };
@@ -250,9 +250,9 @@ bool is_test(const SourceFile& file) {
          file.path.starts_with("clients/python/tests/");
 }
 
-// Other machines are slower, or busy: a test compares counts, states, orders, and bytes that we
-// count ourselves. One of the files that may look at a clock waits patiently for processes, the
-// other prints what a real disk takes.
+// Other machines are slower or busy, so a test compares counts, states, orders, and bytes that we
+// count ourselves. Two files may look at a clock: one waits patiently for processes, and the other
+// prints the times of a real disk.
 TEST(Tidy, tests_do_not_measure_time) {
   const std::set<std::string> may = {"tests/system/process.cc", "tests/persist/real_disk_test.cc"};
   EXPECT_TRUE(find_matches(
@@ -267,7 +267,8 @@ TEST(Tidy, tests_do_not_measure_time) {
                   .none());
 }
 
-// Pages are forgotten in one place, which knows what runs, what is written and what is public.
+// Pages are forgotten in one place, which knows what is running, what is written and what is
+// public.
 TEST(Tidy, only_the_page_lifecycle_forgets_pages) {
   const auto is_other = [](const SourceFile& file) {
     return file.path.starts_with("actors/") &&
@@ -279,7 +280,7 @@ TEST(Tidy, only_the_page_lifecycle_forgets_pages) {
                   .none());
 }
 
-// malloc keeps more where there are more cores.
+// malloc keeps more memory on machines with more cores.
 TEST(Tidy, only_long_tests_look_at_resident_memory) {
   const auto is_short = [](const SourceFile& file) {
     return is_test(file) && file.path != "tests/bench/serve/process_test.cc" &&
@@ -296,7 +297,7 @@ TEST(Tidy, only_long_tests_look_at_resident_memory) {
                   .none());
 }
 
-// What a fresh clone lacks is data of others only; tests that need more than that would be skipped.
+// A fresh clone lacks only the data of others; tests that need more than that would be skipped.
 TEST(Tidy, tests_read_no_data_of_ours_from_beside_the_project) {
   EXPECT_TRUE(find_matches(&SourceFile::text,
                            "(shared_dir\\(\\) / |REQUIRE_SHARED\\()(?!\"corpora/|"
@@ -325,8 +326,8 @@ TEST(Tidy, tests_mirror_the_sources) {
   for (const SourceFile& file : source_files()) {
     if (file.folder != "tests" || !file.is_cpp()) continue;
     const std::string folder = folder_of(file.path);
-    // Shared helpers; the whole tree; the programs as processes; readers of files; users of a
-    // package.
+    // These are shared helpers, the whole tree, the programs as processes, readers of files, and
+    // users of a package.
     const std::set<std::string> others = {"tests", "tests/tidy", "tests/system", "tests/fuzz",
                                           "tests/service/find_package"};
     if (others.contains(folder)) continue;
