@@ -1,5 +1,5 @@
-// Whether the tests run under an emulator (qemu-user), where what computes takes some 50 times as
-// long: tests that compute much do less of it there.
+// Whether the tests run under an emulator (qemu-user), where computing takes about 50 times as
+// long. Tests that compute much do less of it there.
 #pragma once
 
 namespace cascade::testing {

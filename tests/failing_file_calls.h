@@ -1,4 +1,4 @@
-// File operations of which the n-th fails, so that a test can let each of them fail in turn.
+// File operations whose n-th call fails, so that a test can make each of them fail in turn.
 #pragma once
 
 #include <algorithm>
@@ -22,18 +22,18 @@ enum class Fault {
   kTruncate,    // ftruncate: the error
 };
 
-// The n-th call that `fault` is about fails (from 1; 0: none), and all later ones if `all_later`;
-// the rest goes to `to`. A close that fails closes, as Linux does.
+// The n-th call to which `fault` applies fails (from 1; 0: none), and so do all later ones if
+// `all_later`; the other calls are passed to `to`. A failing close still closes, as in Linux.
 class FailingFileCalls : public FileCalls {
  public:
   explicit FailingFileCalls(int n, bool all_later = false, int error = EIO,
                             FileCalls& to = system_file_calls(), Fault fault = Fault::kError)
       : n_(n), all_later_(all_later), error_(error), to_(to), fault_(fault) {}
 
-  // How many calls there were that could have failed.
+  // The number of calls so far that could have failed.
   int calls() const { return calls_; }
   bool failed() const { return calls_ >= n_; }
-  // Counts from 0 again; the n-th call from now on fails.
+  // Starts counting from 0 again; the n-th call from now on fails.
   void start_over(int n) {
     n_ = n;
     calls_ = 0;

@@ -1,5 +1,5 @@
-// How much the tests do: every behaviour by default; all cases, sizes and rounds in long tests.
-// `./check --long` sets CASCADE_LONG_TESTS=1, which asks for the latter.
+// How much the tests do: every behaviour by default; all cases, sizes and rounds in long tests, for
+// which `./check --long` sets CASCADE_LONG_TESTS=1.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ inline bool long_tests() {
   return asked != nullptr && std::string_view(asked) == "1";
 }
 
-// The one of the two that is asked for.
+// Returns `long_value` in long tests, otherwise `short_value`.
 template <class T>
 T long_or(T long_value, T short_value) {
   return long_tests() ? long_value : short_value;

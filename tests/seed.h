@@ -1,4 +1,5 @@
-// The seed of a random test: printed by every test that uses it, and taken back to repeat a run.
+// The seed of a random test. Every test that uses it prints it, and accepts it back to repeat a
+// run.
 #pragma once
 
 #include <gtest/gtest.h>

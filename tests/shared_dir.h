@@ -1,5 +1,5 @@
-// Where the data that tests read is: ours is part of the project; that of others lies beside it,
-// and a test that needs it is skipped, loudly, where it is absent.
+// Where the tests' data is. Our data is part of the project; the data of others lies beside it, and
+// a test that needs it is skipped, with a message, where it is absent.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ inline std::filesystem::path demo_model_dir() {
   return source_dir() / "models" / "demo";
 }
 
-// Tiny models, what transformers computes for them, and GGUF files: its README.md says what is
-// there.
+// Tiny models, the results of transformers for them, and GGUF files; its README.md describes the
+// contents.
 inline std::filesystem::path fixtures_dir() {
   return source_dir() / "tests" / "model" / "fixtures";
 }

@@ -1,4 +1,4 @@
-// A folder for one test's files, removed with all that is in it.
+// A folder for one test's files, which is removed with everything in it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // Creates or overwrites the file `name` here; the path to it.
+  // Creates or overwrites the file `name` in the folder; returns its path.
   std::filesystem::path write(std::string_view name, std::string_view content) const {
     const std::filesystem::path file = path_ / name;
     std::ofstream out(file, std::ios::binary);

@@ -1,4 +1,4 @@
-// Key files while somebody edits them.
+// Key files that people edit, too.
 #include "clients/ctl/key_commands.h"
 
 #include <gtest/gtest.h>

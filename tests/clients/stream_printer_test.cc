@@ -8,7 +8,7 @@
 namespace cascade::ctl {
 namespace {
 
-int window = 0;  // its columns, as if a user changed the width
+int window = 0;  // its width in columns, which a user may change
 
 struct Printed {
   explicit Printed(bool show_thoughts, bool terminal = false, bool colour = false, int columns = 0)

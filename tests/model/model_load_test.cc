@@ -337,8 +337,7 @@ TEST(RootKey, one_changed_weight_changes_the_digest) {
     const auto model = load_model(folder.path(), {}, one_thread());
     ASSERT_TRUE(model.ok()) << model.error().to_string();
     digests.insert((*model)->weights.digest);
-    if (i > 0) bytes[bytes.size() - 2] ^= 1;  // only after the second load: the first two load the
-                                              // same file
+    if (i > 0) bytes[bytes.size() - 2] ^= 1;  // the first two loads read the same file
   }
   EXPECT_EQ(digests.size(), 2u);
 }
