@@ -127,7 +127,7 @@ TEST(ChatTemplateTrust, keys_of_clients_are_untrusted) {
                 {"{% for k in {'x': 1, c: 2} %}{{ k }}{% endfor %}", "«x»client"},
                 {"{% for k in dict(d) %}{{ k }}{% endfor %}", "keyother"},
                 {"{% for k in dict(a=1, **d) %}{{ k }}{% endfor %}", "akeyother"},
-                // Of two equal keys, the first one is kept.
+                // When two keys are equal, the first one is kept.
                 {"{% for k in {'client': 1, c: 2} %}{{ k }}{% endfor %}", "«client»"},
                 {"{% for k in {c: 1, 'client': 2} %}{{ k }}{% endfor %}", "client"}});
 }

@@ -55,7 +55,8 @@ TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
     write_gguf(source, tensors, type, file);
     const auto expected = logit_bits(folder.path(), exact());
     EXPECT_EQ(logit_bits(file, exact()), expected);
-    // Also int8 is packed from the same numbers, except where blocks are taken over unchanged.
+    // As int8, too, both are packed from the same numbers, except where blocks are taken over
+    // unchanged.
     if (type == kGgmlQ8_0 || type == kGgmlQ4_0) continue;
     EXPECT_EQ(logit_bits(file, exact(WeightType::kInt8)),
               logit_bits(folder.path(), exact(WeightType::kInt8)));
