@@ -1,4 +1,4 @@
-"""What the tests of deletion share: random texts, and what must not be found of them any more."""
+"""Shared by the tests of deletion: random texts, and the traces of them that must be gone."""
 import os
 import pathlib
 import random
@@ -7,11 +7,11 @@ import time
 import unittest
 
 PAGE_TOKENS = 64
-IDS = 6  # that stand behind each other
+IDS = 6  # in a row
 
 
 def some_words(source, count):
-    """Words that hardly anybody else says."""
+    """Words that hardly occur in any other text."""
     letters = "bdfgklmnprstv", "aeiou"
     return " ".join("".join(source.choice(letters[i % 2]) for i in range(source.choice([4, 6, 8])))
                     for _ in range(count))
@@ -22,17 +22,17 @@ def packed(ids):
 
 
 class Traces:
-    """What must not be found any more."""
+    """The traces of a deleted text, none of which may be found any more."""
 
     def __init__(self, word, text, ids):
         self.word = word.encode()
         self.text = text
-        # Some of each page of the text: what stays is a page, or a chain.
+        # Some ids of each page of the text, because whole pages or chains may remain.
         self.windows = [packed(ids[i:i + IDS])
                         for i in range(0, max(0, len(ids) - IDS), PAGE_TOKENS // 2)]
 
     def found_in(self, folder):
-        """What is found of it, and where."""
+        """The first trace that is found in a file of the folder, and the file."""
         for path in sorted(pathlib.Path(folder).rglob("*")):
             if not path.is_file() or "weights" in str(path):
                 continue
@@ -49,10 +49,10 @@ class DeletionCase(unittest.TestCase):
         print("CASCADE_TEST_SEED", self.seed, flush=True)
         self.random = random.Random(self.seed)
         self.number = 0
-        self.texts = []  # of everybody
+        self.texts = []  # everybody's
 
     def text(self, words):
-        """Words in an order of their own, and one that no other text has."""
+        """A text of random words, and the one word in it that no other text has."""
         self.number += 1
         name = "zq" + "".join(self.random.choice("bcdfghjklmnp") for _ in range(8))
         text = f"About {name}: {some_words(self.random, words)}."
@@ -60,8 +60,8 @@ class DeletionCase(unittest.TestCase):
         return name, text
 
     def check_gone(self, client, traces, service, what):
-        """Nothing of it is found. Six ids in a row stand in another text by chance once in some
-        thousand times: such a find does not count."""
+        """Checks that no trace is found. Once in a few thousand times another text has the same six
+        ids in a row by chance: such a find does not count."""
         others = None
         while found := traces.found_in(service.folder / "state"):
             trace, path = found

@@ -1,4 +1,4 @@
-"""What tests of several models share: a folder of models, and services that have it."""
+"""Shared by the tests of several models: a folder of models, and services that use it."""
 import json
 import os
 import pathlib
@@ -21,20 +21,20 @@ class ModelsTest(unittest.TestCase):
         self.models.mkdir()
 
     def add_demo(self, name):
-        """The demo model under another name, its files shared."""
+        """Adds the demo model under another name; the files are shared."""
         (self.models / name).mkdir()
         for file in DEMO.iterdir():
             os.symlink(file, self.models / name / file.name)
 
     def add_slow(self, name):
-        """The demo model with a tokenizer that takes a while to read."""
+        """Adds the demo model with a tokenizer that takes a while to read."""
         self.add_demo(name)
         tokenizer = self.models / name / "tokenizer.json"
         tokenizer.unlink()
         tokenizer.write_bytes((DEMO / "tokenizer.json").read_bytes() + b" " * (56 << 20))
 
     def service(self, *options, **more):
-        # A file is the folder of packed weights for all services of a test.
+        # All services of a test share the folder of packed weights.
         return Service("--models-dir", self.models, "--cache-dir", self.folder / "cache", *options,
                        **more)
 
@@ -56,7 +56,7 @@ class ModelsTest(unittest.TestCase):
         return json.loads(done.stdout)
 
     def budget_for(self, count):
-        """Room for the default model and so many more of its size."""
+        """Memory for the default model and `count` more models of its size."""
         with self.service() as service:
             one = self.models_of(service)["demo"]["total_bytes"]
         return str(one * (count + 1) + one // 2)

@@ -16,10 +16,10 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("CASCADE_BIN_DIR", SOURCE / "build/release/bin"))
 WAIT_S = 60
-# All cases, sizes and rounds, as ./check --long asks for them. Without it: fewer, in seconds.
+# ./check --long asks for all cases, sizes and rounds. Without it there are fewer, in seconds.
 LONG = os.environ.get("CASCADE_LONG_TESTS") == "1"
 PTRACE_CONT, PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 7, 17, 0x4206, 0x4207
-WAITING_CALLS = {7, 202, 232, 281}  # of x86-64: poll, futex, epoll_wait, epoll_pwait
+WAITING_CALLS = {7, 202, 232, 281}  # on x86-64: poll, futex, epoll_wait, epoll_pwait
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
@@ -42,14 +42,14 @@ class Manager:
         return message
 
     def wait_for(self, key, value=None):
-        """The first message from now on that has the key (and the value)."""
+        """Waits for the first message from now on that has the key (and the value)."""
         while True:
             message = self.next()
             if key in message and value in (None, message[key]):
                 return message
 
     def drain(self):
-        """What is there already."""
+        """The messages that have already arrived."""
         self.socket.setblocking(False)
         messages = []
         try:
@@ -62,8 +62,8 @@ class Manager:
 
 
 def reserved_port():
-    """A port of this machine that the kernel gives to nobody else as long as the socket is open.
-    The daemon can listen there all the same: both sockets say SO_REUSEADDR, and one listens."""
+    """A port of this machine that the kernel gives to nobody else while the socket is open. The
+    daemon can still listen there: both sockets set SO_REUSEADDR, and only one of them listens."""
     held = socket.socket()
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     held.bind(("127.0.0.1", 0))
@@ -71,7 +71,7 @@ def reserved_port():
 
 
 def wait_until(condition, what="it"):
-    """The first value of the condition that is something; patient, so that only a bug fails."""
+    """Returns the first true value of the condition; waits long, so that only a bug fails."""
     end = time.monotonic() + WAIT_S
     while True:
         value = condition()
@@ -89,8 +89,8 @@ def is_sanitized():
 
 
 class Service:
-    """Starts cascaded. `sockets`: it inherits; `watchdog_us`: how patient the manager is;
-    `config`: its configuration file's text, in place of options; `model`: the default model."""
+    """Starts cascaded. `sockets`: those that it inherits; `watchdog_us`: the manager's timeout;
+    `config`: the text of a configuration file, in place of options; `model`: the default model."""
 
     def __init__(self, *options, sockets=(), watchdog_us=0, config=None, folder=None, wait=True,
                  prefix=(), environment=None, model=SOURCE / "models/demo"):
@@ -118,7 +118,7 @@ class Service:
         if watchdog_us:
             settings["WATCHDOG_USEC"] = str(watchdog_us)
         script += ' "$@"'
-        # By way of numbers that none of them has.
+        # The sockets are moved by way of numbers that none of them has.
         for i, inherited in enumerate(sockets):
             script += f" {100 + i}<&{inherited.fileno()}"
         for i in range(len(sockets)):
@@ -145,27 +145,27 @@ class Service:
         raise RuntimeError(f"{pattern} is not in the log: " + self.log())
 
     def http_address(self):
-        """Where it serves HTTP, if it was told to choose the port."""
+        """The address where it serves HTTP, if it was told to choose the port."""
         return "127.0.0.1", int(self.wait_for_log(r"HTTP at http://127\.0\.0\.1:(\d+)")[0])
 
     def ctl(self, *arguments, check=True, **more):
         done = subprocess.run([BIN / "cascadectl", "--endpoint", self.endpoint, *arguments],
                               capture_output=True, text=True, timeout=WAIT_S, **more)
-        # 4: the answer was cut by --max-tokens, as tests want it.
+        # 4: --max-tokens cut the answer, as tests want.
         if check and done.returncode not in (0, 4):
             raise RuntimeError(f"{arguments}: {done.stderr}\n{self.log()}")
         return done
 
     def start_ctl(self, *arguments):
-        """Beside the test; the caller waits for it."""
+        """Starts cascadectl beside the test; the caller waits for its end."""
         return subprocess.Popen([BIN / "cascadectl", "--endpoint", self.endpoint, *arguments],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def thread(self, name):
-        """Its number. Threads name themselves: one may be about to, also when the daemon serves."""
+        """The number of a thread. Threads name themselves, perhaps only when the daemon serves."""
         end = time.monotonic() + WAIT_S
         while time.monotonic() < end and self.process.poll() is None:
-            with contextlib.suppress(OSError):  # another one has ended meanwhile
+            with contextlib.suppress(OSError):  # another thread has ended meanwhile
                 for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
                     if (task / "comm").read_text().strip() == name:
                         return int(task.name)
@@ -191,8 +191,9 @@ class Service:
 
 
 class Stopped:
-    """One thread of a daemon stands still while this lasts, the others go on. It stands in code of
-    the daemon's own, or waits: libraries hold locks that the others need, as malloc does."""
+    """Stops one thread of a daemon while this lasts; the others continue. The thread is stopped
+    in the daemon's own code or while it waits, because libraries hold locks that the other
+    threads need, as malloc does."""
 
     def __init__(self, thread):
         self.thread = thread
@@ -206,7 +207,7 @@ class Stopped:
                 self.call(PTRACE_DETACH)
                 raise RuntimeError(f"thread {self.thread} is in libraries all the time")
             self.call(PTRACE_CONT)
-            # Without time to get on it would be found at the same place again and again.
+            # Without time to move on, the thread would be found at the same place again and again.
             time.sleep(0.001)
             self.interrupt()
         return self
@@ -220,7 +221,7 @@ class Stopped:
         try:
             call, *_, at = (proc / "syscall").read_text().split()
         except ProcessLookupError:
-            return True  # it has ended
+            return True  # the thread has ended
         if int(call) >= 0:
             return int(call) in WAITING_CALLS
         for line in (proc / "maps").read_text().splitlines():
@@ -242,7 +243,7 @@ class Stopped:
 
 
 def ask(address, method, path, body=None, key=None):
-    """One HTTP request; (status, JSON)."""
+    """Makes one HTTP request; returns (status, JSON)."""
     headers = {"Content-Type": "application/json"}
     if key:
         headers["Authorization"] = "Bearer " + key

@@ -22,7 +22,8 @@ def tensors_of(folder):
 
 
 def make_slow_model(folder, vocab_size=200_000):
-    """Writes it; returns how many bytes its tensors have. The file has holes: it takes no disk."""
+    """Writes the model; returns the size of its tensors in bytes. The file has holes: it takes no
+    disk."""
     folder.mkdir()
     for path in DEMO.iterdir():
         if path.name != "config.json" and "safetensors" not in path.name:

@@ -39,7 +39,7 @@ class Activation(unittest.TestCase):
                                                "What is the capital of France?").stdout)
             self.assertEqual(ask(http.getsockname(), "GET", "/v1/models")[0], 200)
             self.assertEqual(service.stop(), 0)
-            # The socket is the manager's: another start finds it as it was.
+            # The socket belongs to the manager: another start finds it as it was.
             after = os.stat(self.path)
             self.assertEqual((before.st_ino, before.st_mode), (after.st_ino, after.st_mode))
         with Service(sockets=[zmq := unix_again(self.path)], folder=self.folder) as service:
@@ -80,7 +80,7 @@ class Activation(unittest.TestCase):
 
 
 def unix_again(path):
-    """As a manager that was restarted binds its socket again."""
+    """Binds the socket again, as a restarted manager does."""
     os.unlink(path)
     return unix_socket(path)
 

@@ -44,7 +44,7 @@ class Config(unittest.TestCase):
         self.assertIn(f"{self.more}/a.toml:1: kv: must be one of f32, bf16", done.stderr)
         as_json = ctl("config", "check", "--json", "--config", self.file).stdout.splitlines()
         self.assertEqual(json.loads(as_json[0])["error"]["field"], f"{self.file}:3: max_running")
-        # The daemon says the same.
+        # The daemon must say the same.
         check = subprocess.run([BIN / "cascaded", "--config", self.file, "--check"],
                                capture_output=True, text=True, timeout=60)
         self.assertEqual(check.returncode, 2)
@@ -80,7 +80,7 @@ class Config(unittest.TestCase):
         self.assertIn("max_tokens = 7  # CASCADED_MAX_TOKENS\n", done.stdout)
         shown = json.loads(ctl("config", "show", "--json").stdout)
         self.assertEqual(shown["max_waiting"], {"value": 64, "origin": "default"})
-        # One that is named must be there.
+        # A file that is named on the command line must exist.
         named = ctl("config", "show", "--config", self.file)
         self.assertEqual(named.returncode, 2)
         self.assertIn(str(self.file), named.stderr)
@@ -109,7 +109,7 @@ class Config(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     def complete(self, shell, program, line):
-        """What the shell offers behind the line."""
+        """The completions that the shell offers after the line."""
         script = ctl("completion", shell, "--program", program)
         self.assertEqual(script.returncode, 0, script.stderr)
         with tempfile.TemporaryDirectory() as folder:
@@ -163,13 +163,13 @@ class Completion(unittest.TestCase):
         self.assertEqual(ctl("completion", "csh").returncode, 2)
 
 
-class Manual(unittest.TestCase):
-    def test_the_script_of_the_chat_prints_what_the_manual_says(self):
-        manual = (SOURCE / "docs/manual.md").read_text(encoding="utf-8")
-        command, said = re.search(r"    \$ (printf .*?temperature 0)\n(.*?)\n\n", manual,
-                                  re.S).groups()
-        expected = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in said.split("\n")]
-        # What is prefilled in idle time may not be there yet.
+class Readme(unittest.TestCase):
+    def test_the_script_of_the_chat_prints_what_the_readme_says(self):
+        readme = (SOURCE / "README.md").read_text(encoding="utf-8")
+        said = re.search(r"    \$ printf '(/system .*?)' .*?temperature 0\n(.*?)\n\n", readme, re.S)
+        lines = said[1].replace("\\n", "\n")
+        expected = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in said[2].split("\n")]
+        # The K and V that are computed in idle time may not exist yet.
         late = [line[:-3] + ["0", "B", "ID"] if line[0] == "2" else line for line in expected]
         with Service() as service:
             done = subprocess.run(["bash", "-c", command], capture_output=True, text=True,

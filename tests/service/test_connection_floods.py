@@ -1,7 +1,7 @@
 """Connections by the thousand, at every door: others are served, and the daemon goes on.
 
-With CASCADE_LONG_TESTS=1 they are 3,000. CASCADE_FLOOD is how many, if it is set; 20,000 take a
-hard limit of descriptors above that for the test."""
+With CASCADE_LONG_TESTS=1 there are 3,000. CASCADE_FLOOD sets another number; 20,000 connections
+need a hard limit of descriptors above that for the test."""
 import contextlib
 import http.client
 import os
@@ -26,17 +26,17 @@ LEAKS_OF_LIBZMQ = pathlib.Path(__file__).parent / "floods.lsan"
 FLOOD = int(os.environ.get("CASCADE_FLOOD", "3000" if LONG else "1200"))
 ROUNDS = 20 if LONG else 3
 
-# ZMTP 3.0, mechanism NULL: a client that greets, says what it is, and then nothing any more.
+# ZMTP 3.0, mechanism NULL: a client that greets, says what it is, and then says nothing more.
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
 READY_BODY = (b"\x05READY" + b"\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER" +
               b"\x08Identity" + struct.pack(">I", 0))
 READY = b"\x04" + bytes([len(READY_BODY)]) + READY_BODY
-# The same, and a Ping: frames of a header, a request id and an empty map.
+# A Ping after that: frames of a header, a request id and an empty map.
 PING = (b"\x01\x08" + b"CAS1\x01\x00\x00\x00" + b"\x01\x10" + bytes(16) + b"\x00\x01\x80")
 
 
 class Flood:
-    """Opens FLOOD connections one after the other, each of which says `words`, and keeps them."""
+    """Opens FLOOD connections one after the other, sends `words` on each, and keeps them open."""
 
     def __init__(self, address, words=b""):
         self.address = address
@@ -56,7 +56,7 @@ class Flood:
                 if self.words:
                     one.sendall(self.words)
             except OSError:
-                # Its queue is full for the moment, or it was turned away while it spoke.
+                # The queue is full for the moment, or the connection was refused while it spoke.
                 if not self.words:
                     time.sleep(0.001)
             self.sockets.append(one)
@@ -88,7 +88,7 @@ class Floods(unittest.TestCase):
         return done.stdout.strip()
 
     def start(self, descriptors):
-        """With all doors: ipc of two tenants, TCP, HTTP."""
+        """Starts a service with all doors: ipc of two tenants, TCP, HTTP."""
         held, self.tcp = reserved_port()
         self.addCleanup(held.close)
         self.server_key = self.key("new", "--curve", "--file", self.folder / "server")
@@ -109,7 +109,7 @@ class Floods(unittest.TestCase):
         return service
 
     def clients(self, service):
-        """One at each door."""
+        """Connects one client at each door of ZeroMQ."""
         stack = contextlib.ExitStack()
         other = service.endpoint.replace("cascaded.sock", "tenant-other.sock")
         tcp = cascade_llm.ClientOptions(server_key=self.server_key,
@@ -121,8 +121,8 @@ class Floods(unittest.TestCase):
         return stack
 
     def ask_http(self):
-        """A new connection, which may be ended before its request has come, as those of the flood,
-        or be told to come back: clients of OpenAI try again."""
+        """Asks on a new connection. Like those of the flood, it may be ended before its request has
+        come, or be told to come back; clients of OpenAI try again, and so does this."""
         end = time.monotonic() + WAIT_S
         while True:
             try:
@@ -136,7 +136,7 @@ class Floods(unittest.TestCase):
             time.sleep(0.05)
 
     def ask_all(self, service):
-        """Every client asks, and so does a new one of HTTP."""
+        """Asks with every client, and with a new one over HTTP."""
         for _ in range(ROUNDS):
             for client in (self.local, self.other, self.laptop):
                 self.assertEqual(client.status().state, "serving")
@@ -144,8 +144,8 @@ class Floods(unittest.TestCase):
             self.assertIsNone(service.process.poll(), service.log())
 
     def ask_late(self, service):
-        """A client that comes now finds a place, at the same door, too. Before it those are turned
-        away that wait to be let in, and it may be among them: then it comes again."""
+        """Checks that a client that comes now finds a place, even at the same door. Clients that
+        wait to be let in are refused first. This one may be among them; then it tries again."""
         end = time.monotonic() + WAIT_S
         options = cascade_llm.ClientOptions(timeout_ms=2000)
         while True:

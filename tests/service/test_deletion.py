@@ -1,5 +1,5 @@
 """Deleted means gone: at whatever moment a delete comes, when it is answered nothing of it is
-left in the state directory – no text, no six token ids behind each other – nor after kill -9 and a
+left in the state directory – no text, no six token ids in a row –, not even after kill -9 and a
 restart, and nothing of it is reused. $CASCADE_LONG_TESTS: 2,000 deletes, longer texts, five types
 of K and V."""
 import json
@@ -19,16 +19,16 @@ import cascade_llm  # noqa: E402
 from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: E402
 
 KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32") if LONG else ("int8",)
-DELETES = 2000 if LONG else 10  # of all types together
+DELETES = 2000 if LONG else 10  # for all types together
 KILL_EVERY = 20 if LONG else 5
 WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
-# The kinds of chunks that are deleted take turns.
+# The kinds of chunks to delete, which take turns.
 WAYS = ("a context while a prompt runs", "a context", "an output", "an output that was pinned")
 
 
 class Deletion(DeletionCase):
     def delete_one(self, client):
-        """Something is generated, or registered and used, and deleted at a random moment."""
+        """Generates something, or registers and uses it, and deletes it at a random moment."""
         way = WAYS[self.number % len(WAYS)]
         name, text = self.text(self.random.choice(WORDS))
         request = GenerateRequest(max_tokens=self.random.choice([1, 4, 16]))
@@ -63,7 +63,7 @@ class Deletion(DeletionCase):
         return Traces(name, text, ids)
 
     def work_beside(self, endpoint, stop):
-        """Others generate, retain and forget meanwhile."""
+        """Another client generates, retains and forgets meanwhile."""
         words = random.Random(self.seed + 1)
         with cascade_llm.Client(endpoint) as client:
             while not stop.is_set():
@@ -96,7 +96,7 @@ class Deletion(DeletionCase):
                 deletes -= now
 
     def round(self, service, kv, deletes):
-        """So many deletes and a kill; the traces of what was deleted."""
+        """Deletes so often, then kills the service; returns the traces of the deleted texts."""
         gone = []
         stop = threading.Event()
         beside = threading.Thread(target=self.work_beside, args=(service.endpoint, stop))

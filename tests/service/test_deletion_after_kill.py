@@ -1,4 +1,4 @@
-"""Deleted means gone, whatever a kill -9 interrupted before: nothing of it is left in the state
+"""Deleted means gone, whatever a kill -9 interrupted before: nothing of a text is left in the state
 directory, nothing of it is reused, and fsck finds nothing. $CASCADE_LONG_TESTS: 500 kills."""
 import json
 import pathlib
@@ -18,14 +18,14 @@ from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: 
 
 KILLS = 500 if LONG else 10
 WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
-# The ways in which something is deleted after a kill -9 take turns.
+# The ways to delete something after a kill -9, which take turns.
 LATE_WAYS = ("an output", "a session", "an output that expires", "a context", "an output, rebuilt")
 
 
 class DeletionAfterKill(DeletionCase):
     def make_and_kill(self, service, way):
-        """Something is generated, and the daemon killed at a random moment; how to delete it, its
-        traces, and the request."""
+        """Generates something and kills the daemon at a random moment. Returns how to delete the
+        text, its traces, and the request."""
         name, text = self.text(self.random.choice(WORDS))
         query = ChunkRef(ChunkType.QUERY, text=text)
         request = GenerateRequest(max_tokens=self.random.choice([1, 4, 16]), chunks=[query])
@@ -51,7 +51,7 @@ class DeletionAfterKill(DeletionCase):
         return way, chunk_id, Traces(name, text, ids), again
 
     def delete_late(self, client, way, chunk_id):
-        """Deletes what a kill may have left, or not."""
+        """Deletes the chunk, which a kill may have left or not."""
         try:
             if way == "a session":
                 client.delete_session("killed", outputs=True)
@@ -74,7 +74,7 @@ class DeletionAfterKill(DeletionCase):
                     subprocess.run([BIN / "cascadectl", "fsck", "--rebuild", "--state-dir",
                                     pathlib.Path(folder) / "state"], capture_output=True)
                     for copy in pathlib.Path(folder).glob("state/metadata.salvaged.db*"):
-                        copy.unlink()  # it is for people, and keeps what was
+                        copy.unlink()  # it is for people, and keeps the old content
                 with Service("--kv-memory", "64M", "--max-disk", "12M" if LONG else "6M",
                              folder=folder) as service:
                     if left:
@@ -85,7 +85,7 @@ class DeletionAfterKill(DeletionCase):
     def finish(self, service, way, chunk_id, traces, again):
         with cascade_llm.Client(service.endpoint) as client:
             self.delete_late(client, way, chunk_id)
-            if way == "an output that expires":  # nobody is told when it is gone
+            if way == "an output that expires":  # nobody is told when the text is gone
                 deadline = time.monotonic() + 20
                 while traces.found_in(service.folder / "state") and time.monotonic() < deadline:
                     time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A model that cannot be loaded takes nobody's room: none leaves for it, or who did comes again."""
+"""A model that cannot be loaded takes no room: no other leaves for it, or that one comes back."""
 import concurrent.futures
 import fcntl
 import json
@@ -9,7 +9,7 @@ from model_service import DEMO, ModelsTest
 
 class FailedLoads(ModelsTest):
     def broken_models(self):
-        """What is wrong with each, by name: words of its error."""
+        """Adds broken models; returns by name the words that the error of each must have."""
         def replace(name, file, content):
             path = self.models / name / file
             path.unlink(missing_ok=True)
@@ -70,7 +70,7 @@ class FailedLoads(ModelsTest):
             self.assertEqual(self.loaded(service), {"demo", "used"})
 
     def add_infinite(self, name):
-        """The demo model with a weight that only packing sees to be infinite."""
+        """Adds the demo model with an infinite weight, which only packing notices."""
         self.add_demo(name)
         shard = self.models / name / "model-00002-of-00003.safetensors"
         content = bytearray(shard.read_bytes())
@@ -90,7 +90,7 @@ class FailedLoads(ModelsTest):
         with self.service("--max-model-memory", self.budget_for(1)) as service:
             before = self.generate(service, "a")
             last_used_us = self.models_of(service)["a"]["last_used_us"]
-            # Another load that waits behind it is not lost, and gets its turn.
+            # Another load that waits for this one is not lost, and gets its turn.
             with concurrent.futures.ThreadPoolExecutor() as pool:
                 failed = pool.submit(service.ctl, "model", "load", "infinite", check=False)
                 service.wait_for_log("loading infinite")

@@ -1,4 +1,4 @@
-"""cascaded in the foreground: by a user who has nothing, and where others are already."""
+"""cascaded in the foreground: started by a user who has nothing, and where others run already."""
 import os
 import pathlib
 import shutil

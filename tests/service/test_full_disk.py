@@ -1,4 +1,4 @@
-"""A full disk: the service answers, says so, is no case for the watchdog, and mends itself."""
+"""A full disk: the service answers, reports it, keeps the watchdog fed, and recovers by itself."""
 import json
 import os
 import pathlib
@@ -9,7 +9,7 @@ import unittest
 
 from service import Service, wait_until
 
-# The state directory is a small file system of the daemon's own.
+# The state directory is on a small file system that only the daemon uses.
 MOUNT = 'mount -t tmpfs -o size=6m,mode=0700 tmpfs "$0" && exec "$@"'
 ALONE = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
 
@@ -32,7 +32,7 @@ class FullDisk(unittest.TestCase):
                 answer = service.ctl("generate", "--temperature", "0",
                                      "What is the capital of France?")
                 self.assertIn("Paris", answer.stdout)
-                # Without K and V: for these so small a disk has no room at all.
+                # The output is kept without K and V: so small a disk has no room for them at all.
                 kept = service.ctl("generate", "--retain", "--think-policy", "drop",
                                    "--max-tokens", "4", "Count to ten.")
                 self.assertIn("cannot write to its disk", kept.stderr)

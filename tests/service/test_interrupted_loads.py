@@ -1,4 +1,4 @@
-"""While one of several models is loaded: a stop, a kill, others who ask, and who waits for it."""
+"""While one of several models is loaded: a stop, a kill, other requests, and waiting requests."""
 import asyncio
 import json
 import os
@@ -18,7 +18,7 @@ except ImportError as missing:
 
 
 class Interrupted(ModelsTest):
-    """The thread that loads stands still."""
+    """These tests stop the thread that loads."""
 
     def hold_loader(self, service):
         client = service.start_ctl("--model-name", "slow", "generate", "hi")
@@ -29,8 +29,8 @@ class Interrupted(ModelsTest):
         return client, held
 
     def wait_for_end(self, held):
-        """The thread ends with its process, though it does not move: who traces it must see that
-        before others hear of the process's end."""
+        """The thread ends with its process although it is stopped. Its tracer must see that before
+        others learn of the end of the process."""
         os.waitpid(held.thread, 0x40000000)  # __WALL
 
     def test_a_service_stops(self):
@@ -73,7 +73,7 @@ class Interrupted(ModelsTest):
 
     def test_so_many_wait_for_it_and_others_come_back_later(self):
         self.add_slow("slow")
-        count = 70  # 64 may wait, the one of hold_loader() among them
+        count = 70  # 64 may wait, including the one of hold_loader()
         with self.service() as service:
             client, held = self.hold_loader(service)
 

@@ -21,7 +21,7 @@ DEMO = SOURCE / "models/demo"
 
 
 def long_model(folder):
-    """The demo model, said to have a long context."""
+    """The demo model with a configuration that claims a long context."""
     copy = pathlib.Path(folder) / "long"
     copy.mkdir()
     for file in DEMO.iterdir():
@@ -54,7 +54,7 @@ class LargestRequests(unittest.TestCase):
             self.refused("token_ids", client.detokenize, [self.longest_token()] * CONTEXT)
             self.assertEqual(len(client.detokenize([5] * CONTEXT, pieces=True).pieces), CONTEXT)
             if LONG:
-                digits = "1" * TEXT_MAX  # a token each
+                digits = "1" * TEXT_MAX  # each is a token
                 self.refused("", client.tokenize, digits)
                 self.refused("", client.put_chunk, ChunkType.CONTEXT, digits)
                 self.assertGreater(len(client.tokenize(words)), 3_000_000)

@@ -1,4 +1,4 @@
-"""While the model is loaded: clients hear so, and how far it is; nobody is told that it serves."""
+"""While the model is loaded: clients are told so and how far it is, and not that it serves."""
 import http.client
 import json
 import pathlib
@@ -34,14 +34,14 @@ class Loading(unittest.TestCase):
                        model=self.folder / "slow", **more)
 
     def stop_loading(self, service):
-        """The thread that loads stands still within this."""
+        """Stops the thread that loads while this lasts."""
         return Stopped(service.thread("load"))
 
     def seen(self, service):
-        """What a client is told of a service whose load stands still."""
+        """The status that a client gets from a service whose load is stopped."""
         socket = pathlib.Path(service.endpoint.removeprefix("ipc://"))
 
-        def status():  # a socket is there before somebody listens
+        def status():  # the socket exists before somebody listens
             done = socket.exists() and service.ctl("status", "--json", check=False)
             return done and done.returncode == 0 and json.loads(done.stdout)
 
@@ -55,7 +55,7 @@ class Loading(unittest.TestCase):
                     shares.append(self.seen(service))
                     self.assertEqual(shares[-1]["state"], "loading")
                     if len(shares) > 1 and shares[-1]["total_bytes"] == 0:
-                        continue  # as before
+                        continue  # nothing has changed
                     status = service.ctl("status")
                     self.assertEqual(status.returncode, 0)
                     self.assertRegex(status.stdout, r"^loading(, [0-9]+ %)?\n$")
@@ -95,7 +95,7 @@ class Loading(unittest.TestCase):
                 self.assertRegex(told, r"^the daemon does not serve yet: it is loading.*; waiting")
             for program in (asked, silent):
                 out, errors = program.communicate(timeout=WAIT_S)
-                self.assertEqual(program.returncode, 4, errors)  # of one token
+                self.assertEqual(program.returncode, 4, errors)  # an answer of one token
             self.assertIn("finish_reason", out)
             self.assertNotIn("waiting", errors)
 
@@ -140,7 +140,7 @@ class Loading(unittest.TestCase):
 
 
 class Addresses(unittest.TestCase):
-    """Where somebody listens already, the address is named, before anything is loaded."""
+    """An address where somebody listens already is named before anything is loaded."""
 
     def refused(self, *options):
         with Service(*options, wait=False) as service:

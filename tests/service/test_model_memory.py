@@ -1,4 +1,4 @@
-"""What models take, and which make room for which."""
+"""How much memory models take, and which of them make room for others."""
 import json
 import pathlib
 import unittest
@@ -45,8 +45,8 @@ class Memory(ModelsTest):
         self.add_demo("second")
         with self.service("--weights", "f32") as service:
             self.generate(service)
-            # Then its packed weights are in the cache. A thread takes any arena of malloc's that is
-            # free, and each keeps some of what it gave out: several loads, so that all have grown.
+            # After this, the packed weights are in the cache. A thread takes any free arena of
+            # malloc, and each arena keeps some freed memory: several loads let all of them grow.
             for _ in range(4):
                 self.generate(service, "second")
                 service.ctl("model", "unload", "second")
@@ -63,8 +63,9 @@ class Memory(ModelsTest):
             for _ in range(3):
                 self.generate(service, "second")
                 service.ctl("model", "unload", "second")
-            # malloc keeps some for the next threads, and more where more cores give it more arenas.
-            # An eighth of the model that stays after each of the four loads is more than this.
+            # malloc keeps some memory for the next threads, and more on machines with more cores,
+            # where it has more arenas. An eighth of the model left after each of the four loads
+            # would be more than this.
             left = resident_bytes(service) - before
             self.assertLess(left, grown / 2, (before, grown, left))
 
@@ -103,7 +104,7 @@ class Memory(ModelsTest):
             running.stdout.read(1)
             answer = self.generate(service, "b")
             self.assertTrue(answer["text"])
-            # The other one was not cut, and nothing of it was lost.
+            # The other request was not cut, and nothing of its answer was lost.
             running.communicate(timeout=WAIT_S)
             self.assertEqual(running.returncode, 4, "by --max-tokens, and by nothing else")
             self.assertEqual(self.loaded(service), {"demo", "b"})

@@ -153,7 +153,7 @@ class Loading(ModelsTest):
             self.assertIn("tokenizer.json", self.models_of(service)["damaged"]["problem"])
             self.assertEqual(self.generate(service)["token_ids"], before["token_ids"])
             self.assertTrue(self.generate(service, "second")["text"])
-            # Mended, it is loaded at once when that is asked for.
+            # After it is repaired, a request to load it loads it at once.
             (self.models / "damaged/tokenizer.json").unlink()
             os.symlink(DEMO / "tokenizer.json", self.models / "damaged/tokenizer.json")
             service.ctl("model", "load", "damaged")
@@ -174,7 +174,7 @@ class Loading(ModelsTest):
             for done in loads + unloads:
                 self.assertEqual(done.returncode, 0, done.stderr)
             for done in answers:
-                # One that ran when the model was unloaded may have been cut.
+                # An answer that was running when the model was unloaded may have been cut.
                 if done.returncode not in (0, 4):
                     self.assertIn("unavailable", done.stderr)
             self.assertTrue(self.generate(service, "second")["text"])
@@ -218,7 +218,7 @@ class Separation(ModelsTest):
             expected = self.generate(alone, None, *options)
         with self.service() as service:
             with concurrent.futures.ThreadPoolExecutor() as pool:
-                # Beside each other they take turns.
+                # Requests at the same time take turns.
                 ours = [pool.submit(self.generate, service, name, *options) for _ in range(3)]
                 other = [pool.submit(self.generate, service, None, *options) for _ in range(3)]
                 answers = [job.result() for job in ours]

@@ -1,14 +1,15 @@
-"""What the service manager hears: readiness, status, the watchdog, the end."""
+"""Messages to the service manager: readiness, status, the watchdog, the end."""
 import re
 import signal
 import unittest
 
 from service import Service, Stopped
 
-# Nobody is killed here. The daemon looks at its actors, and tells its status, sixteen times in it.
+# The manager here kills nobody. In this time the daemon checks its actors, and sends its status,
+# sixteen times.
 WATCHDOG_US = 320_000
 LOOKS = 20  # longer than the manager would wait
-# Longer than any test: it is ended by its client's end.
+# It runs longer than any test: it ends when its client ends.
 ENDLESS = ("generate", "--ignore-eos", "--max-tokens", "16000", "--temperature", "1", "Count.")
 
 
@@ -68,12 +69,12 @@ class Watchdog(unittest.TestCase):
             service.stop()
             self.assertEqual(self.feeds_in(service.manager.heard + service.manager.drain()), 0)
 
-    # The thread stands still; after some looks the manager has heard nothing. Then it goes on.
+    # Stops the thread: after some checks the manager has heard nothing. Then the thread goes on.
     def starves(self, service, thread, give_work):
         pattern = "not fed because of " + thread
         with Stopped(service.thread(thread)):
-            # On a busy machine it may have been late before: what counts is what comes now. The
-            # first such line may be of a look before the stop, the second one is not.
+            # On a busy machine the thread may have been late before, so only new lines count. The
+            # first such line may come from a check before the stop, the second one does not.
             before = len(re.findall(pattern, service.log()))
             work = give_work()
             service.wait_for_log(pattern, count=before + 2)
@@ -88,7 +89,7 @@ class Watchdog(unittest.TestCase):
 
     def starved(self, thread, *command):
         with Service("--log-level", "debug", watchdog_us=WATCHDOG_US) as service:
-            # All actors are at work: who is served may have come before the last of them.
+            # After this, all actors work: a client may be served before the last of them starts.
             service.ctl("generate", "--temperature", "0", "--max-tokens", "1", "Hello")
             service.ctl("chunk", "put", "another text")
             give = (lambda: service.start_ctl(*command)) if command else (lambda: None)

@@ -1,5 +1,5 @@
-"""What is installed: by prefix; with CASCADE_LONG_TESTS=1 by Debian packages in a copy of this
-machine, too, and what a program says that is built against it: these take longer."""
+"""Installations: with a prefix; with CASCADE_LONG_TESTS=1, which takes longer, also with Debian
+packages in a copy of this machine, and with a program that is built against them."""
 import os
 import pathlib
 import re
@@ -24,7 +24,7 @@ exec chroot "$0/root" bash -e /packages/inside"""
 
 ALONE = ("unshare", "--mount", "--pid", "--fork")
 
-# Runs in there, as root: install, start, upgrade, remove, purge.
+# Runs in that layer, as root: install, start, upgrade, remove, purge.
 INSIDE = r"""
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
 say() { echo "==> $*"; }
@@ -138,7 +138,7 @@ class Prefix(unittest.TestCase):
             manager.socket.close()
 
     def check_user(self, folder, env):
-        """A program that finds the client by find_package(), and asks the daemon."""
+        """Builds a program that finds the client with find_package() and asks the daemon."""
         run("cmake", "-S", SOURCE / "tests/service/find_package", "-B", folder / "user",
             "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
             "-DCMAKE_BUILD_TYPE=Debug")
@@ -173,7 +173,7 @@ class Scripts(unittest.TestCase):
 @unittest.skipUnless(os.geteuid() == 0, "packages are installed by root only")
 class Packages(unittest.TestCase):
     def need_layers(self, layer, packages):
-        """Containers may forbid what makes a layer."""
+        """Containers may forbid the calls that make a layer."""
         (packages / "inside").write_text("true")
         done = subprocess.run([*ALONE, "bash", "-c", LAYER, layer, packages], capture_output=True,
                               text=True)

@@ -1,5 +1,5 @@
 """Every pin of an output or a context is answered in time, however small disk and memory are: it
-holds, over kills and restarts, or is refused with what is missing.
+holds over kills and restarts, or is refused with an error that says what is missing.
 $CASCADE_LONG_TESTS: 500 rounds."""
 import json
 import os
@@ -29,8 +29,8 @@ class Pins(unittest.TestCase):
         seed = int(os.environ.get("CASCADE_TEST_SEED", time.time_ns() % 2**32))
         print("CASCADE_TEST_SEED", seed, flush=True)
         self.random = random.Random(seed)
-        self.questions = {}  # by output
-        self.contexts = {}  # the questions about them, which were asked
+        self.questions = {}  # the question of each output
+        self.contexts = {}  # the question that was asked about each context
 
     def question(self):
         words = "".join(f" town{self.random.randrange(1000)}"
@@ -60,7 +60,7 @@ class Pins(unittest.TestCase):
         return request
 
     def make_context(self, client):
-        """A context that is pinned when a question about it was answered."""
+        """Makes a context, asks a question about it, and pins it when that was answered."""
         text = self.question()
         try:
             context = client.put_chunk(ChunkType.CONTEXT, text).id
@@ -88,7 +88,7 @@ class Pins(unittest.TestCase):
             client.delete_chunk(context, all=True)
 
     def change(self, client):
-        """A pin, mostly; it is answered in time."""
+        """Mostly pins an output; the call must be answered in time."""
         output = self.random.choice(list(self.questions))
         begin = time.monotonic()
         try:
@@ -119,10 +119,10 @@ class Pins(unittest.TestCase):
         return found
 
     def check_pinned(self, client):
-        """Also after a restart: what is pinned is there, and reused."""
+        """Checks, also after a restart, that pinned chunks exist and are reused."""
         for output in self.pinned(client):
             if client.get_chunk(output).kv_state == KvState.PENDING:
-                continue  # it waits for room, or is being read
+                continue  # its K and V wait for room or are being read
             if output in self.contexts:
                 usage = client.generate(self.about(output)).usage
                 tokens = len(client.get_chunk(output).token_ids)
@@ -151,7 +151,7 @@ class Pins(unittest.TestCase):
                         self.assertEqual(status["actors_restarted"], [])
                         if self.random.random() < 0.5:
                             service.stop(signal.SIGKILL)
-                # Some have less than what was pinned needs.
+                # Some options give less than the pinned chunks need.
                 if number % 5 == 4:
                     options = ["--kv-memory", self.random.choice(["8M", "16M", "64M"]),
                                "--max-disk", self.random.choice(["2M", "4M", "8M"])]

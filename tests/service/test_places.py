@@ -1,5 +1,5 @@
 """The daemon and its clients look in the same places, whoever starts them and whatever is set: each
-case has a /run of its own."""
+case has its own /run."""
 import json
 import os
 import pathlib
@@ -17,8 +17,8 @@ USER, SERVICE_USER = 21_000 + os.getpid() % 5_000, 27_000
 
 
 def in_a_namespace(case):
-    """As root, with empty /run and /tmp of its own: makes folders, starts the daemon as `user`, and
-    lets cascadectl ask for its status with the environments given. Prints what came of it."""
+    """Runs as root, with its own empty /run and /tmp: makes folders, starts the daemon as `user`,
+    and lets cascadectl ask for its status with the given environments. Prints the results."""
     for place in ("/run", "/tmp"):
         subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
     os.chmod("/tmp", 0o1777)
@@ -57,7 +57,7 @@ class Places(unittest.TestCase):
     def setUpClass(cls):
         if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
             raise unittest.SkipTest("no mount namespace can be made here")
-        # Neither in /tmp nor in /run, which the cases have of their own.
+        # Not in /tmp or /run, because each case has its own.
         cls.scratch = tempfile.TemporaryDirectory(prefix="cascade-places-", dir="/var/tmp")
         folder = pathlib.Path(cls.scratch.name)
         shutil.copytree(SOURCE / "models/demo", folder / "demo")

@@ -1,4 +1,4 @@
-"""A start without room for the daemon's threads says which limits hold, and ends."""
+"""A start without room for the daemon's threads says which limits apply, and ends."""
 import os
 import pathlib
 import pwd
@@ -19,8 +19,8 @@ class ProcessLimits(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
 
     def start(self, *prefix):
-        """Exit code and output, of a daemon that does not get far enough to serve. One that does
-        is stopped: (None, output)."""
+        """Returns the exit code and output of a daemon that ends before it serves. A daemon that
+        serves is stopped: (None, output)."""
         with open(self.folder / "log", "w+") as log:
             process = subprocess.Popen(
                 [*prefix, BIN / "cascaded", "--model", SOURCE / "models/demo", "--state-dir", "",

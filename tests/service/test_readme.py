@@ -1,4 +1,4 @@
-"""The commands and examples of README.md, as they stand there, print what it says. The Node example
+"""The commands and examples of README.md, as written there, print what it says. The Node example
 runs in clients/node/test/programs.test.js, which has the packages."""
 import os
 import pathlib
@@ -74,8 +74,8 @@ class Readme(unittest.TestCase):
                                  capture_output=True, text=True, timeout=WAIT_S,
                                  env={**os.environ, "CASCADE_BIN_DIR": str(BIN)}).stdout
         printed = re.sub(r"output_[0-9a-f]{32}", "output_…", printed)
-        # How much of a prompt is found depends on what the daemon did meanwhile; its length does
-        # not.
+        # How much of a prompt is reused depends on what the daemon did meanwhile; the length of
+        # the prompt does not.
         for text in (shown, printed):
             self.assertRegex(text, r"[1-9]\d* tokens reused, \d+ prefilled\n")
         self.assertIn(with_sums(shown), with_sums(printed))
@@ -106,7 +106,7 @@ class Readme(unittest.TestCase):
 
 
 def with_sums(text):
-    """The same with the length of a prompt in place of its two parts."""
+    """The text with the length of each prompt in place of its two parts."""
     return re.sub(r"(\d+) tokens reused, (\d+) prefilled",
                   lambda found: f"{int(found[1]) + int(found[2])} tokens", text)
 

@@ -1,4 +1,4 @@
-"""SIGHUP: the settings are read again; what can change does, the rest is said."""
+"""SIGHUP: the settings are read again; those that can change do, and the rest are reported."""
 import json
 import pathlib
 import signal
@@ -32,8 +32,8 @@ class Reload(unittest.TestCase):
             self.assertEqual(self.status(service)["kv_type"], "int8")
             log = service.log()
             self.assertIn(f"changed: --max-waiting ({service.config_path}:1: max_waiting)", log)
-            self.assertIn("needs a restart: --kv ", log)
-            # It is said again until the restart; what was applied is not.
+            self.assertIn("takes a restart: --kv ", log)
+            # This is reported again until the restart; applied changes are not.
             self.reload(service)
             service.wait_for_log("needs a restart: --kv ", count=2)
             self.assertEqual(service.log().count("changed: --max-waiting"), 1)
@@ -51,14 +51,14 @@ class Reload(unittest.TestCase):
 
     def test_running_requests_go_on(self):
         with Service(config="") as service:
-            # Until the decode loop goes on the request runs, and does not end.
+            # Until the decode loop goes on, the request is running and does not end.
             with Stopped(service.thread("decode")):
                 running = service.start_ctl("generate", "--ignore-eos", "--max-tokens", "100",
                                             "Count")
                 service.manager.wait_for("STATUS", "demo: 1 request running, 0 waiting")
                 self.reload(service)
             _, errors = running.communicate(timeout=WAIT_S)
-            self.assertEqual(running.returncode, 4, errors)  # by --max-tokens
+            self.assertEqual(running.returncode, 4, errors)  # cut by --max-tokens
 
     def new_key(self, tenant, path):
         made = subprocess.run([BIN / "cascadectl", "key", "new", "--tenant", tenant, "--file",

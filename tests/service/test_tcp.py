@@ -1,4 +1,4 @@
-"""ZeroMQ over TCP: who has a key is served as the key's tenant, nobody else gets in."""
+"""ZeroMQ over TCP: a client with a key is served as the key's tenant; nobody else gets in."""
 import contextlib
 import os
 import pathlib
@@ -85,15 +85,15 @@ class Tcp(unittest.TestCase):
         with Service(*self.options, folder=self.folder):
             with self.assertRaisesRegex(cascade_llm.CascadeError, "does not know this client"):
                 self.client("stranger")
-            with self.assertRaises(cascade_llm.CascadeError):  # it is not the daemon that was meant
+            with self.assertRaises(cascade_llm.CascadeError):  # not the intended daemon
                 self.client("friend", server_key=self.new("other"), timeout_ms=500)
             self.assertLessEqual(self.heard_without_a_key(), self.GREETING_BYTES)
             self.client("friend").close()
 
-    GREETING_BYTES = 64  # of ZMTP 3.0, each side's: signature, version, mechanism
+    GREETING_BYTES = 64  # each side's in ZMTP 3.0: signature, version, mechanism
 
     def heard_without_a_key(self):
-        """What the daemon says to who wants no encryption before it hangs up: so many bytes."""
+        """The number of bytes that a client without encryption gets before the daemon hangs up."""
         with socket.create_connection(self.address, WAIT_S) as plain:
             plain.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(52, b"\0"))
             heard = 0

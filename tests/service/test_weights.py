@@ -1,4 +1,5 @@
-"""The number type of the weights: chosen by the model's files, said, and what a change means."""
+"""The number type of the weights: the model's files choose it, the daemon reports it, and what a
+change means."""
 import json
 import pathlib
 import sys
@@ -72,7 +73,7 @@ class Change(WeightsTest):
             self.assertIn("--weights bf16 --kv int8 would use them", service.log())
             chunks = json.loads(service.ctl("chunk", "list", "--json").stdout)["chunks"]
             self.assertIn(first["output_chunk_id"], [chunk["id"] for chunk in chunks])
-            # What it said can be used: it is computed with these weights.
+            # The output can still be used: its text is computed again with these weights.
             again = self.answer(service, "--chunk", first["output_chunk_id"])
             self.assertEqual(again["usage"]["completion_tokens"], 8)
             self.assertEqual(again["usage"]["loaded_tokens"], 0)
