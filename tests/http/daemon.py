@@ -15,7 +15,7 @@ from service import BIN, LONG, SOURCE, WAIT_S, wait_until  # noqa: E402, F401
 
 
 class Daemon:
-    """Starts at once; `with` ends it. `folder`: to be kept over a restart."""
+    """Starts at once and ends with its `with` block. `folder`: one to keep over a restart."""
 
     def __init__(self, *options, folder=None, wait=True, model=SOURCE / "models/demo"):
         self.scratch = None if folder else tempfile.mkdtemp(prefix="cascade-http-")
@@ -35,7 +35,7 @@ class Daemon:
             raise
 
     def wait_until_it_serves(self, wait):
-        """Or only until it listens."""
+        """Waits until it serves, or without `wait` only until it listens."""
         found = self.wait_for_log(r"HTTP at http://127\.0\.0\.1:(\d+)")
         self.port = int(found.group(1))
         if wait:
@@ -70,7 +70,7 @@ class Daemon:
                 shutil.rmtree(self.scratch, ignore_errors=True)
 
     def ask(self, method, path, body=None, key=None, headers=None):
-        """One request on a connection of its own."""
+        """Makes one request on its own connection."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
         sent = dict(headers or {})
         if key:
@@ -113,7 +113,7 @@ class Answer:
         return "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
 
     def events(self):
-        """(name, data) of server-sent events; data is parsed unless it is [DONE]."""
+        """The (name, data) of server-sent events; data is parsed unless it is [DONE]."""
         for block in self.text.split("\n\n"):
             lines = [line for line in block.split("\n") if line[:1] not in ("", ":")]
             fields = dict(line.split(": ", 1) for line in lines)
@@ -128,7 +128,7 @@ def question(text="What is the capital of France?", **more):
 
 
 def make_key(daemon_folder, tenant):
-    """A new key of the tenant, whose line is added to the folder's file of keys."""
+    """A new key of the tenant; its line is added to the folder's file of keys."""
     path = pathlib.Path(daemon_folder) / "keys"
     made = subprocess.run([BIN / "cascadectl", "key", "new", "--tenant", tenant, "--file", path],
                           capture_output=True, text=True, check=True)

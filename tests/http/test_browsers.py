@@ -1,4 +1,4 @@
-"""What browsers need, compressed bodies, connections that go on, the log of requests, aliases."""
+"""The needs of browsers, compressed bodies, kept connections, the log of requests, aliases."""
 import gzip
 import http.client
 import json
@@ -46,7 +46,7 @@ class Origins(unittest.TestCase):
                 self.assertEqual(answer.status, 200)
                 self.assertEqual(answer.headers["Access-Control-Allow-Origin"], origin)
                 self.assertIn("X-Request-Id", answer.headers["Access-Control-Expose-Headers"])
-            # A page is told what is wrong, too.
+            # A page can read errors as well.
             for path, body in ((CHAT, {}), ("/v2", {})):
                 wrong = self.daemon.post(path, body, headers={"Origin": origin})
                 self.assertIn(wrong.status, (400, 404))
@@ -63,7 +63,7 @@ class Origins(unittest.TestCase):
                 self.assertEqual((answer.status, answer.error["code"]),
                                  (403, "origin_not_allowed"), origin)
                 advises = "--http-origin " + origin in answer.error["message"]
-                self.assertEqual(advises, origin != "null")  # that of every file is nobody's
+                self.assertEqual(advises, origin != "null")  # every file has this origin
                 self.assertNotIn("Access-Control-Allow-Origin", answer.headers)
         own = f"localhost:{self.daemon.port}"
         answer = self.daemon.get("/health", headers={"Origin": f"http://{own}", "Host": own})
@@ -77,7 +77,7 @@ class Origins(unittest.TestCase):
         self.assertIn(asked.status, (204, 400))
         asked = preflight(self.daemon, CHAT, APP, headers="<script>")
         self.assertNotIn("script", asked.headers["Access-Control-Allow-Headers"])
-        # OPTIONS of programs that are no browsers is a method like others.
+        # From programs other than browsers, OPTIONS is a method like any other.
         self.assertEqual(self.daemon.ask("OPTIONS", CHAT).status, 405)
         private = self.daemon.ask("OPTIONS", CHAT, headers={
             "Origin": APP, "Access-Control-Request-Method": "POST",
@@ -126,7 +126,7 @@ class Origins(unittest.TestCase):
             self.assertEqual(answer.status, status, (method, path))
             self.assertNotEqual(answer.headers["Connection"], "close", (method, path))
             self.assertIs(connection.sock, used)
-        # One that is large, or that nobody knows the size of, is not read for nothing.
+        # A body that is large, or whose size is unknown, is not read needlessly.
         connection.request("POST", "/v2", b"x" * (2 << 20))
         answer = connection.getresponse()
         self.assertEqual((answer.status, answer.headers["Connection"]), (404, "close"))

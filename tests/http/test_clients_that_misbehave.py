@@ -23,7 +23,7 @@ class Misbehaving(unittest.TestCase):
         self.daemon.__exit__()
 
     def wait_for(self, name, value, daemon=None):
-        """Until the metric has the value."""
+        """Waits until the metric has the value."""
         line = f"\n{name} {value}\n"
         end = time.monotonic() + WAIT_S
         while line not in (daemon or self.daemon).get("/metrics").text:
@@ -57,7 +57,7 @@ class Misbehaving(unittest.TestCase):
         self.wait_for("cascaded_requests_running", 0)
 
     def others_are_answered(self):
-        """Short requests on a connection that is kept."""
+        """Makes short requests on a connection that is kept."""
         connection = http.client.HTTPConnection("127.0.0.1", self.daemon.port, timeout=WAIT_S)
         for _ in range(ROUNDS):
             connection.request("POST", "/v1/chat/completions", json.dumps(question()))
@@ -66,7 +66,7 @@ class Misbehaving(unittest.TestCase):
         connection.close()
 
     def test_crowds_of_slow_clients_do_not_stop_others(self):
-        """How long others take then is measured by docs/HTTP.md."""
+        """docs/HTTP.md has measurements of how long others take then."""
         attacks = {
             "nothing": b"",
             "slow heads": b"POST /v1/chat/completions HTTP/1.1\r\nHost: local",

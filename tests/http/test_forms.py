@@ -1,4 +1,4 @@
-"""Answers of a form that was asked for: schemas, and calls of tools."""
+"""Answers in a requested form: schemas, and calls of tools."""
 import json
 import unittest
 
@@ -29,7 +29,7 @@ class Forms(unittest.TestCase):
                 self.assertEqual(sorted(found), ["city", "people"])
                 self.assertIn(found["city"], ("Paris", "Rome"))
                 self.assertIn(found["people"], range(10))
-        # Any object: a model of this size may go on until it is cut.
+        # Any object is allowed: a model of this size may continue until it is cut.
         asked = question(prompt, max_tokens=400, response_format={"type": "json_object"},
                          chat_template_kwargs={"enable_thinking": False})
         answer = self.daemon.post(chat, asked)

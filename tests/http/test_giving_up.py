@@ -1,4 +1,4 @@
-"""What a delete or an unpin over HTTP gave up, and what it left to others."""
+"""What a delete or an unpin over HTTP gives up, and what it leaves to others."""
 import os
 import subprocess
 import time

@@ -1,4 +1,4 @@
-"""Prompts that do not fit, in the words of OpenAI's API; answers that are cut to what does."""
+"""Prompts that do not fit, in the words of OpenAI's API; answers that are cut so that they fit."""
 import re
 import unittest
 
@@ -23,7 +23,7 @@ class Overflow(unittest.TestCase):
         self.assertEqual(error["code"], "context_length_exceeded")
         self.assertEqual(error["type"], "invalid_request_error")
         self.assertEqual(error["param"], param)
-        # What opencode, LangChain and others look for.
+        # opencode, LangChain and others look for these words.
         self.assertRegex(error["message"], f"maximum context length is {room} tokens")
         self.assertRegex(error["message"], "[Rr]educe the length of the (messages|prompt)")
         return error
@@ -38,7 +38,7 @@ class Overflow(unittest.TestCase):
                     ("/v1/completions", {"prompt": ["short", text]}, "prompt"),
                     ("/v1/completions", {"prompt": ids}, "prompt"),
                     ("/v1/responses", {"input": text, "store": False}, "input"),
-                    # More bytes than are tokenized at all.
+                    # This has more bytes than are tokenized at all.
                     ("/v1/chat/completions", question("x" * (3 << 20)), "messages"),
                     ("/v1/responses", {"input": "x" * (3 << 20), "store": False}, "input")]:
                 if stream and body.get("prompt") == ["short", text]:

@@ -41,7 +41,7 @@ class Responses(unittest.TestCase):
         return answer.json
 
     def three_turns(self, restart):
-        """Turns 2 and 3 compute what is new, and nothing else."""
+        """Turns 2 and 3 compute only what is new."""
         previous = None
         for turn, text in enumerate(QUESTIONS):
             body = asked(text)
@@ -50,7 +50,7 @@ class Responses(unittest.TestCase):
             response = self.respond(**body)
             usage = response["usage"]
             if previous:
-                # New: the question with its markup, and the last token's logits.
+                # New are the question with its markup, and the last token's logits.
                 own = self.daemon.post("/tokenize", {"content": text}).json["count"]
                 new = usage["input_tokens"] - usage["input_tokens_details"]["cached_tokens"]
                 self.assertLessEqual(new, own + 12, (turn, usage))
@@ -136,7 +136,7 @@ class Responses(unittest.TestCase):
         self.assertGreater(without_both["usage"]["input_tokens"], alone)
         *_, (_, end) = self.daemon.post("/v1/responses", {**last, "stream": True}).events()
         self.assertEqual(end["response"]["missing"], without_both["missing"])
-        # All of it is gone.
+        # The whole conversation is gone.
         self.assertEqual(self.daemon.ask("DELETE", "/v1/responses/" + third["id"]).status, 200)
         nothing = self.respond(**last)
         self.assertEqual([turn["id"] for turn in nothing["missing"]], [third["id"]])

@@ -1,4 +1,4 @@
-"""Every route: what it answers, who may ask, what it says of requests that are wrong."""
+"""Every route: what it answers, who may ask, and its errors for wrong requests."""
 import json
 import shutil
 import socket
@@ -7,7 +7,7 @@ import unittest
 
 from daemon import Daemon, make_key, question
 
-# The same for everybody.
+# These routes answer everybody alike.
 PAGE = [("GET", "/"), ("GET", "/dashboard.css"), ("GET", "/dashboard.js")]
 ROUTES = PAGE + [
     ("GET", "/health"), ("GET", "/v1/health"), ("GET", "/v1/models"), ("GET", "/v1/models/demo"),
@@ -50,7 +50,7 @@ class Routes(unittest.TestCase):
     def test_targets_that_are_no_utf_8_are_refused_on_every_route(self):
         for method, path in ROUTES:
             for bad in (b"%ff", b"\xff\xfe", b"%c3", b"%ED%A0%80"):
-                # In place of an id, if there is one, and in a query.
+                # The value takes the place of an id, if there is one, and of a query.
                 whole = path.encode()
                 for target in (whole.replace(b"_1", bad), whole + b"?after=" + bad):
                     if target == whole:
@@ -93,7 +93,7 @@ class Routes(unittest.TestCase):
         first = self.daemon.post("/v1/chat/completions", asked).json["usage"]
         again = self.daemon.post("/v1/chat/completions", asked).json["usage"]
         self.assertEqual(again["prompt_tokens"], first["prompt_tokens"])
-        # All but the last token, whose logits are wanted.
+        # All tokens except the last, whose logits are wanted.
         cached = again["prompt_tokens_details"]["cached_tokens"]
         self.assertEqual(cached, again["prompt_tokens"] - 1)
 
@@ -257,7 +257,7 @@ class Routes(unittest.TestCase):
         for host, status in [("localhost:1", 200), ("127.0.0.1", 200), ("[::1]:80", 200),
                              ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("", 200)]:
             self.assertEqual(self.daemon.get("/health", headers={"Host": host}).status, status)
-        # No browser leaves the name out; health checks of proxies do.
+        # Browsers always send the name; health checks of proxies may leave it out.
         for what in (b"GET /health", b"HEAD /health", b"GET /metrics", b"HEAD /"):
             self.assertEqual(self.raw(what + b" HTTP/1.0\r\n\r\n"), 200)
         alien = {"Host": "", "Origin": "http://evil"}
@@ -322,7 +322,7 @@ class Routes(unittest.TestCase):
         self.assertNotIn("France", text)
 
     def raw(self, data):
-        """The status of the answer to bytes that are sent as they are."""
+        """Sends the bytes unchanged; returns the status of the answer."""
         with socket.create_connection(("127.0.0.1", self.daemon.port), timeout=30) as connection:
             connection.sendall(data)
             answer = b""
@@ -352,7 +352,7 @@ class Routes(unittest.TestCase):
         self.assertEqual(self.raw(b"GET /health HTTP/1.1\r\nX: " + b"a" * 20_000), 431)
         body = b"Content-Length: %d\r\n\r\n" % (17 << 20)
         self.assertEqual(self.raw(post + body), 413)
-        # A client that sends everything before it reads gets the answer, too.
+        # A client that sends everything before it reads also gets the answer.
         body = b"Content-Length: %d\r\n\r\n" % (40 << 20)
         self.assertEqual(self.raw(post + body + b"a" * (40 << 20)), 413)
         chunks = b'd\r\n{"content":"a\r\n2\r\n"}\r\n0\r\n\r\n'

@@ -1,4 +1,4 @@
-"""Chat templates: several of a model, damaged ones, one that the operator gives, calls in them."""
+"""Chat templates: several of one model, damaged ones, one from the operator, calls in them."""
 import json
 import pathlib
 import shutil
@@ -11,7 +11,7 @@ CHAT = "/v1/chat/completions"
 TURNS = ("{% for m in messages %}<|im_start|>{{ m.role }}\n"
          "{% for c in m.tool_calls or [] %}CALL{% endfor %}{{ m.content }}<|im_end|>\n{% endfor %}"
          "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
-# As Mistral's: ids of nine letters and digits. As Qwen3-Coder's: a walk over the arguments.
+# Like Mistral's: ids of nine letters and digits. Like Qwen3-Coder's: a walk over the arguments.
 STRICT = TURNS.replace(
     "CALL", "{% if c.id | length != 9 %}{{ raise_exception('nine') }}{% endif %}"
             "{% for k, v in c.function.arguments | items %}{{ k }}={{ v }};{% endfor %}")
@@ -48,7 +48,7 @@ class TemplatesTest(unittest.TestCase):
             asked["messages"] += [message, result]
             asked["tool_choice"] = "auto"
             self.assertEqual(daemon.post(CHAT, asked).status, 200)
-            # Ids of other servers, and what a model has damaged, end no conversation.
+            # Ids of other servers, and calls that a model has damaged, do not end a conversation.
             for damaged in ('{"place": ', "[1]", "", "no"):
                 call["id"] = result["tool_call_id"] = "call_0123456789abcdef"
                 call["function"]["arguments"] = damaged

@@ -55,7 +55,7 @@ class ThreeFaces(unittest.TestCase):
                         ChunkRef(ChunkType.QUERY, text=CITY)],
                 sampling=Sampling(temperature=0), max_tokens=60, retain_output=True))
             self.assertIn("Paris", second.text)
-            # What is new: the question, and what the template puts around it.
+            # New are the question, and the template's text around it.
             self.assertLess(second.usage.prefilled_tokens, 40)
             self.assertGreater(second.usage.reused_tokens, 20)
         self.wait_for_kv(second.output_chunk_id)
@@ -66,7 +66,7 @@ class ThreeFaces(unittest.TestCase):
         third = next(a for a in answers if a.get("output_chunk_id"))
         self.assertLess(third["usage"]["prefilled_tokens"], 40)
         self.assertGreater(third["usage"]["reused_tokens"], second.usage.reused_tokens)
-        # Each of them is the same under every name.
+        # Each output is the same under every name.
         for chunk in (output_id(first), second.output_chunk_id, third["output_chunk_id"]):
             shown = json.loads(self.ctl("--json", "chunk", "show", chunk))
             text = shown.get("chunk", shown)["text"]
@@ -77,15 +77,15 @@ class ThreeFaces(unittest.TestCase):
             self.assertEqual(said, [text])
             with Client.connect(self.endpoint) as client:
                 self.assertEqual(client.get_chunk(chunk).text, text)
-        # And the conversation goes on over HTTP behind what the others said.
+        # The conversation then continues over HTTP after the turns made elsewhere.
         last = self.respond("What was my first question?", third["output_chunk_id"].replace(
             "output_", "resp_"))
         self.assertEqual(last["status"], "completed")
 
     def test_the_last_id_is_enough_at_every_door(self):
-        """Each turn through another door than the one before, by the id of that one only."""
+        """Each turn uses another door than the turn before, and only the id of that turn."""
         def check(prompt, prefilled, was):
-            # What is new: the question, and what the template puts around it and the answer.
+            # New are the question, and the template's text around it and the answer.
             self.assertLess(prefilled, 40)
             self.assertGreater(prompt, was)
             return prompt
@@ -120,7 +120,7 @@ class ThreeFaces(unittest.TestCase):
         chain = self.daemon.get("/v1/chunks/" + output_id(fifth)).json["parent_ids"]
         self.assertEqual(chain, [output_id(first), second.output_chunk_id, output_id(third),
                                  fourth["output_chunk_id"]])
-        # A turn that is gone ends the conversation at every door.
+        # A deleted turn ends the conversation at every door.
         self.ctl("chunk", "delete", second.output_chunk_id)
         gone = self.daemon.post("/v1/responses", {
             "input": CITY,

@@ -8,12 +8,12 @@ MISTRAL = SOURCE / "tests/model/fixtures/mistral-swa"
 
 
 def joined(pieces):
-    """Pieces that are parts of a character are arrays of bytes."""
+    """Joins the pieces; parts of a character are arrays of bytes."""
     return b"".join(p.encode() if isinstance(p, str) else bytes(p) for p in pieces).decode()
 
 
 class TokenTextsTest(unittest.TestCase):
-    """Each daemon is asked with its own rules of spaces."""
+    """The two daemons have different rules for spaces."""
 
     @classmethod
     def setUpClass(cls):
@@ -42,7 +42,7 @@ class TokenTextsTest(unittest.TestCase):
                     self.assertEqual(joined(pieces), text)
 
     def test_a_completion_goes_on_with_its_prompt(self):
-        """The space between the two is part of the answer."""
+        """The space between prompt and completion is part of the answer."""
         for daemon in self.daemons:
             asked = {"prompt": "x (y", "max_tokens": 12, "temperature": 1, "seed": 5,
                      "ignore_eos": True, "logprobs": 5}
