@@ -20,7 +20,7 @@ def install(run, with_node=True):
 
 
 def quick(run, preset):
-    """What needs no long build, first: the tree's own rules, files that are generated."""
+    """First the checks that need no long build: the tree's own rules, generated files."""
     return run.build(preset, "tidy_test") and run.tests("quick", preset, "-L", "quick")
 
 
@@ -39,7 +39,7 @@ def check(run, preset):
 
 
 def ci(run):
-    """Every test once, in the build that finds most with it."""
+    """Every test once, in the build in which it finds most."""
     install(run)
     quick(run, "release")
     if run.build("release", "release_tests"):
@@ -50,7 +50,7 @@ def ci(run):
 
 
 def long(run, preset):
-    """Hours: new seeds, all sizes, all sanitizer checks, other machines, fuzzers, agents."""
+    """Takes hours: new seeds, all sizes, all sanitizer checks, other machines, fuzzers, agents."""
     install(run)
     own_steps = r"^Agents\.|^Service\.test_fresh_root$"
     is_built = run.build(preset)

@@ -1,4 +1,4 @@
-"""tests/quarantine.txt: the tests that are known to fail by chance, until they are mended."""
+"""tests/quarantine.txt: the tests that are known to fail by chance, until they are repaired."""
 import dataclasses
 import datetime
 

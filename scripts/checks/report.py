@@ -1,10 +1,10 @@
-"""The end of a run as text: steps, slow tests, what was skipped, what was flaky, what failed."""
+"""The end of a run as text: steps, slow tests, skipped tests, flaky tests, failed tests."""
 import dataclasses
 
 from results import FAILED, PASSED, SKIPPED, skip_reason, skipped_parts
 
 SLOWEST = 10
-OUTPUT_LINES = 60  # of a failure: its end
+OUTPUT_LINES = 60  # the end of a failure's output
 
 
 @dataclasses.dataclass
@@ -29,7 +29,7 @@ def last_lines(text):
 
 def format_report(steps, results, quarantine, today):
     """`today`: a date as text. The last line counts the tests that passed, failed and were skipped;
-    a step that failed and is no test counts as one failure."""
+    a step that failed and is not a test counts as one failure."""
     text = ["", "==> steps"]
     for step in steps:
         state = "ok    " if step.good else "FAILED"
@@ -66,7 +66,7 @@ def format_report(steps, results, quarantine, today):
         text += [f"  {title}" for title in bad_steps]
         for result in failed:
             text += [f"  {result.title}", last_lines(result.output)]
-        # As ctest ends, for those who look for that.
+        # The same end as ctest's, for those who look for it.
         text += ["", "The following tests FAILED:"]
         names = bad_steps + [result.title for result in failed]
         text += [f"\t{number} - {name} (Failed)" for number, name in enumerate(names, 1)]

@@ -1,4 +1,4 @@
-"""What the tests of a run came to: read from the JUnit file that ctest writes."""
+"""The results of the tests of a run, read from the JUnit file that ctest writes."""
 import dataclasses
 import re
 import xml.etree.ElementTree
@@ -8,8 +8,8 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 @dataclasses.dataclass
 class Result:
-    """One test. `output` is what its last try printed; `failures` what each try printed that
-    failed; `build` the preset whose build it ran in."""
+    """One test. `output`: the output of its last try; `failures`: the output of each failed try;
+    `build`: the preset whose build it ran in."""
     name: str
     state: str
     seconds: float
@@ -19,7 +19,7 @@ class Result:
 
     @property
     def title(self):
-        """Its name, with the build if that is not the release."""
+        """The name of the test, with the build if that is not the release."""
         return self.name if self.build in ("", "release") else f"{self.name} ({self.build})"
 
     @property
@@ -36,7 +36,7 @@ def read_junit(text):
         output = case.findtext("system-out") or ""
         if state == FAILED and not output.strip():
             output = f"It printed nothing, and hung or crashed after {case.get('time')} s."
-        # gtest adds the value of the parameter, which its name says already.
+        # gtest adds the value of the parameter, which is already in the name.
         name = case.get("name").split("  # GetParam()")[0]
         results.append(Result(name, state, float(case.get("time") or 0), output,
                               [output] if state == FAILED else []))
@@ -53,8 +53,8 @@ def state_of(case):
 
 
 def merge_repeat(results, repeated):
-    """Takes over what the repeated tests came to. What their first tries printed stays, and so does
-    the failure of a test that then skips itself."""
+    """Takes over the results of the repeated tests. The output of their first tries stays, and so
+    does the failure of a test that then skips itself."""
     by_name = {result.name: result for result in results}
     for again in repeated:
         if again.state == SKIPPED:

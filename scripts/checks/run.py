@@ -1,4 +1,4 @@
-"""One run of steps: it goes on after a failure, and tells everything at its end."""
+"""One run of steps: it continues after a failure, and reports everything at its end."""
 import datetime
 import os
 import pathlib
@@ -11,13 +11,13 @@ from report import Step, format_report
 from results import FAILED, merge_repeat, read_junit
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-REPEATS = 2  # of a test that failed,
-REPEATED_MAX = 20  # unless more have failed: that is no chance
-# Random tests draw the same in every run but that of `./check --long`: a seed that finds an old
-# fault becomes a test, and does not stop a change that has nothing to do with it.
+REPEATS = 2  # how often a failed test is repeated,
+REPEATED_MAX = 20  # unless more tests failed: that is not by chance
+# Random tests draw the same in every run except `./check --long`: a seed that finds an old fault
+# becomes a test, and does not stop a change that has nothing to do with it.
 SEED = "1"
 CORES = len(os.sched_getaffinity(0))
-# After so long a test is taken to hang.
+# After this time a test is considered to hang.
 TIMEOUT_S = 300
 LONG_TIMEOUT_S = 7200
 
@@ -39,7 +39,7 @@ class Run:
         try:
             good = subprocess.run(command, cwd=SOURCE, env=environment, check=False,
                                   **more).returncode == 0
-        except OSError as error:  # the program is not there
+        except OSError as error:  # the program does not exist
             print(error, flush=True)
             good = False
         self.steps.append(Step(title, time.monotonic() - begin, good))
@@ -56,13 +56,13 @@ class Run:
         command = ["cmake", "--build", "--preset", preset]
         if targets:
             command += ["--target", *targets]
-        # After an error what else can be built is built, so that all errors are told.
+        # After an error everything else is still built, so that all errors are reported.
         return self.command(f"build: {preset}, {what}",
                             command + ["--parallel", str(CORES), "--", "-k", "0"])
 
     def tests(self, title, preset, *arguments):
-        """Runs those tests of a built preset that the arguments of ctest choose. Those that fail
-        are repeated, one at a time."""
+        """Runs the tests of a built preset that the arguments of ctest choose. Failed tests are
+        repeated, one at a time."""
         title = f"test: {preset}, {title}"
         print(f"==> {title}", flush=True)
         environment = dict(os.environ)
@@ -99,7 +99,7 @@ class Run:
 
 def ctest(preset, arguments, environment):
     """The results of one call of ctest; none if it could not run, was killed or found no test. On a
-    terminal it shows how far it is."""
+    terminal it shows its progress."""
     junit = SOURCE / "build" / preset / "Testing/results.xml"
     junit.unlink(missing_ok=True)
     on_terminal = os.isatty(1)
