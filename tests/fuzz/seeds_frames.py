@@ -1,4 +1,4 @@
-"""Messages that break readers of MessagePack, or of frames."""
+"""Messages that break readers of MessagePack or of frames."""
 
 import struct
 

@@ -7,7 +7,7 @@ import random
 import struct
 
 TEXT, ARRAY, U32, I32, FLOAT = 8, 9, 4, 5, 6
-# Type -> number in the format, values and bytes of a block.
+# Type -> its number in the format, and the values and bytes of a block.
 TYPES = {
     "f32": (0, 1, 4), "f16": (1, 1, 2), "bf16": (30, 1, 2), "q4_0": (2, 32, 18),
     "q4_1": (3, 32, 20), "q5_0": (6, 32, 22), "q5_1": (7, 32, 24), "q8_0": (8, 32, 34),
@@ -28,7 +28,7 @@ def array(kind, elements):
 
 
 class File:
-    """Keys and tensors in the order in which they were given."""
+    """Writes keys and tensors in the order in which they were given."""
 
     def __init__(self):
         self.keys, self.tensors, self.data = [], [], b""
@@ -50,7 +50,7 @@ class File:
 
 
 def blocks(kind, values, draw):
-    """Values of the type: plain ones small, blocks any bytes, so that their scales are anything."""
+    """Values of the type: small plain numbers, or blocks of any bytes with any scales."""
     _, block_values, block_bytes = TYPES[kind]
     if block_values > 1:
         return draw.randbytes(values // block_values * block_bytes)
@@ -105,7 +105,7 @@ def sentence_piece(out):
 
 
 def weights(out, architecture, hidden, kinds, draw):
-    """`kinds`: the types that the matrices have in turn."""
+    """`kinds`: the types of the matrices, which take turns."""
     shapes = {
         "token_embd": (hidden, TOKENS), "output_norm": (hidden,), "blk.0.attn_norm": (hidden,),
         "blk.0.ffn_norm": (hidden,), "blk.0.attn_q": (hidden, HEADS * HEAD_DIM),

@@ -1,4 +1,4 @@
-"""What connections send: whole requests, and those that servers and proxies have disagreed on."""
+"""Data of connections: whole requests, and some on which servers and proxies have disagreed."""
 
 HOST = "Host: localhost\r\n"
 

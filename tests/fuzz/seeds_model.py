@@ -1,4 +1,4 @@
-"""Files of safetensors, indexes of shards, and configurations."""
+"""safetensors files, indexes of shards, and configurations."""
 
 import json
 import struct

@@ -56,7 +56,7 @@ def accepted_bodies():
             store=False),
         "ok-tokens": body(tokens=[1, 2, 2147483647], content="x", with_pieces=True),
         "ok-chunk": body(type="context", text="x", name="n", pinned=True, ttl_ms=1, priority=5),
-        # Not of ours, but any client may have kept it with an output.
+        # This is not our data, but any client may have kept it with an output.
         "kept-with-an-output": body(input="x", items=[
             {"type": "message", "id": "m", "role": "user", "content": [{"text": "Hi"}]},
             {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}],
@@ -119,12 +119,12 @@ def openai():
 
 
 def part(value):
-    """What the target takes for parts, not for a schema."""
+    """An input that the target reads as parts and not as a schema."""
     return "parts " + json.dumps(value, ensure_ascii=False)
 
 
 def doubling_definitions(count):
-    """Each refers twice to the next: written out, 2^count schemas."""
+    """Each schema refers twice to the next: written out, they are 2^count schemas."""
     definitions = {f"d{i}": {"type": "object", "properties": {
         "a": {"$ref": f"#/$defs/d{i + 1}"}, "b": {"$ref": f"#/$defs/d{i + 1}"}},
         "additionalProperties": False} for i in range(count)}

@@ -1,4 +1,4 @@
-"""Chat templates: such as models have, and such as try a sandbox."""
+"""Chat templates: some like those of models, and some that test the sandbox."""
 
 CONTENTS = "{% for m in messages %}{{ m.content }}{% endfor %}"
 

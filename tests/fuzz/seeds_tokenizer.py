@@ -1,4 +1,4 @@
-"""Files tokenizer.json, with texts behind a NUL."""
+"""tokenizer.json files, with texts after a NUL."""
 
 import copy
 import json
