@@ -35,17 +35,16 @@ struct Pending {
 class Ledger {
  public:
   struct Entry {
-    Chunk chunk;  // as acknowledged: its hits and registrations are the least
+    Chunk chunk;  // as acknowledged; its hits and registrations may be higher,
     int64_t hits_max = 0;
-    int64_t registrations_max = 0;  // these two are the most
+    int64_t registrations_max = 0;  // but not above these two
     bool may_be_brought = false;    // a request may have brought the text along since
   };
 
   // Begins an operation that is about to be requested. Exactly one of the functions down to
   // promise() must then say how it ended.
   void begin(Pending pending);
-  // `seen` is the chunk after it was changed, registered or retained. Returns what is wrong with
-  // it.
+  // `seen` is the chunk after it was changed, registered or retained. Returns what is wrong.
   std::string acknowledge(const Chunk& seen);
   void acknowledge_removal();
   void refuse(const Error& error);

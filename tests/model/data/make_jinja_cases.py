@@ -27,7 +27,7 @@ NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
 
 
 class Generation(jinja2.ext.Extension):
-    """{% generation %} prints its block, in a scope of its own."""
+    """{% generation %} prints its block, in its own scope."""
 
     tags = {"generation"}
 
@@ -60,7 +60,7 @@ def make_environment():
 
 
 def cased_letters():
-    """Every letter that some mapping of case changes."""
+    """Every letter that some case mapping changes."""
     letters = (chr(c) for c in range(0x20000) if not 0xD800 <= c < 0xE000)
     return "".join(c for c in letters
                    if c.isalpha() and {c.lower(), c.upper(), c.title()} != {c})
@@ -93,7 +93,7 @@ def render(environment, template, name, context):
     try:
         # A copy, because some filters change their subject.
         case["output"] = environment.from_string(template).render(**copy.deepcopy(context))
-    except Exception as error:  # of whatever kind, ours must be an error too
+    except Exception as error:  # whatever the kind, our result must be an error, too
         case["error"] = True
         if type(error) is jinja2.exceptions.TemplateError:
             case["message"] = str(error)

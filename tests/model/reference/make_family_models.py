@@ -19,7 +19,7 @@ from model_files import (
     write_tokenizer,
 )
 
-VOCAB = 260  # two more than the tokenizer has: files are padded
+VOCAB = 260  # two more than the tokenizer's: files are padded
 
 COMMON = {
     "vocab_size": VOCAB,
@@ -122,7 +122,7 @@ MODELS = {
         "attn_logit_softcapping": None,
         "final_logit_softcapping": None,
     },
-    # What Gemma 2 and the format of transformers 5 have; GGUF does not have the query scalar.
+    # Keys of Gemma 2 and of the format of transformers 5; GGUF does not have the query scalar.
     "gemma3-caps": {
         **{key: GEMMA[key] for key in GEMMA if key != "rope_theta"},
         "num_hidden_layers": 3,
@@ -141,7 +141,7 @@ WITHOUT_GGUF = {"gemma3-caps"}
 
 
 def shapes(config):
-    """Name -> shape of every tensor, as checkpoints of the family have them."""
+    """Name -> shape of every tensor, as in checkpoints of the family."""
     family = config["model_type"]
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
@@ -178,7 +178,7 @@ def shapes(config):
 
 
 def random_tensors(config, random):
-    """Large enough that every part of the model is felt in the logits."""
+    """Values large enough for every part of the model to affect the logits."""
     tensors = {}
     for name, shape in shapes(config).items():
         if len(shape) == 1:
@@ -193,7 +193,7 @@ def random_tensors(config, random):
 
 
 def interleaved(values, heads):
-    """Rows as converters reorder them where llama.cpp rotates neighbours."""
+    """The rows in the order in which converters put them where llama.cpp rotates neighbours."""
     rows, width = values.shape
     halves = values.reshape(heads, 2, rows // heads // 2, width)
     return halves.swapaxes(1, 2).reshape(rows, width)

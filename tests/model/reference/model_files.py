@@ -40,7 +40,7 @@ def write_safetensors(path, tensors):
 
 
 def byte_spellings():
-    """How byte-level vocabularies spell each byte: the printable ones as they are."""
+    """The spelling of each byte in byte-level vocabularies; printable bytes stay as they are."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     spellings, extra = {}, 256
     for byte in range(256):
@@ -82,7 +82,7 @@ def write_tokenizer(path):
 
 
 class GgufWriter:
-    """A GGUF file of version 3 with the keys of a tokenizer of bytes."""
+    """A GGUF file of version 3 with the keys of a byte tokenizer."""
 
     def __init__(self, architecture):
         self.architecture = architecture
@@ -121,7 +121,7 @@ class GgufWriter:
         self.add(f"{self.architecture}.{key}", F32, struct.pack("<f", value))
 
     def tensor(self, name, values, matrix_type):
-        """Matrices in `matrix_type`, vectors in F32, as converters do."""
+        """Writes matrices in `matrix_type` and vectors in F32, as converters do."""
         values = np.asarray(values, np.float32)
         kind = matrix_type if values.ndim == 2 else GGUF_F32
         raw = values.astype("<f4").tobytes() if kind == GGUF_F32 else bf16_bytes(values)

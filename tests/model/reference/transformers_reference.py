@@ -21,7 +21,7 @@ from transformers.models.gemma3 import modeling_gemma3 as gemma3
 
 EAGER_ATTENTION = gemma3.eager_attention_forward
 GREEDY_TOKENS = 12
-# Short; over one page of 64 tokens; over four, and far out of every window.
+# Short; longer than one page of 64 tokens; longer than four, and far beyond every window.
 PROMPT_TOKENS = [5, 70, 290]
 
 COMMON = {
@@ -36,7 +36,8 @@ COMMON = {
     "eos_token_id": 257,
     "tie_word_embeddings": True,
 }
-# Made by transformers, configuration files, too: what no model of make_family_models.py has.
+# Transformers makes these, including their configuration files: features that no model of
+# make_family_models.py has.
 FURTHER = {
     "qwen3-yarn": {
         **COMMON,
@@ -66,21 +67,21 @@ FURTHER = {
 
 def load(folder, device):
     config = transformers.AutoConfig.from_pretrained(folder)
-    config.pad_token_id = None  # the families' defaults are beyond our vocabulary
-    # transformers takes the list of long prompts or that of short ones by how long a sequence is at
-    # the moment; here a model has one, that of long ones.
+    config.pad_token_id = None  # the families' default is outside our vocabulary
+    # transformers chooses the list for long or for short prompts by the current length of a
+    # sequence; here a model has only one list, the one for long prompts.
     rope = getattr(config, "rope_parameters", None) or {}
     if "short_factor" in rope:
         rope["short_factor"] = rope["long_factor"]
     model = transformers.AutoModelForCausalLM.from_pretrained(
         folder, config=config, dtype=torch.float32, attn_implementation="eager"
     )
-    # transformers' Gemma 3 has the cap of attention scores in its configuration and in its function
-    # of attention, and does not hand it from one to the other.
+    # In transformers, both the configuration and the attention function of Gemma 3 have the cap
+    # of attention scores, but the value is not handed from the one to the other.
     cap = getattr(config, "attn_logit_softcapping", None)
     gemma3.eager_attention_forward = functools.partial(EAGER_ATTENTION, softcap=cap)
-    # Where the weights are bf16, as in every checkpoint of Gemma 3, this factor is, too; only in a
-    # model that is read as another type it is not.
+    # If the weights are bf16, as in every checkpoint of Gemma 3, this factor is bf16 as well; only
+    # in a model that is read as another type it is not.
     embedding = model.get_input_embeddings()
     if hasattr(embedding, "embed_scale"):
         embedding.embed_scale = embedding.embed_scale.to(torch.bfloat16).float()
@@ -123,7 +124,7 @@ def write_reference(folder, device):
 
 
 def make(folder, config):
-    """A model of random weights, large enough that every part is felt in the logits."""
+    """A model with random weights, large enough for every part to affect the logits."""
     config = dict(config)
     torch.manual_seed(sum(folder.name.encode()))
     parsed = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
