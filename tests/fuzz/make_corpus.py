@@ -1,8 +1,8 @@
 """Writes the fuzzers' seeds to tests/fuzz/corpus, one folder for each target.
 
 Usage: make_corpus.py [--check]: with --check it writes nothing and names the differences.
-A seed is named after its content; the names of seeds that a target accepts begin with "ok-". Seeds of GGUF files
-that break readers are in tests/model/data/gguf, messages in tests/vectors.
+A seed is named after its content; the names of seeds that a target accepts begin with "ok-".
+Seeds of GGUF files that break readers are in tests/model/data/gguf, messages in tests/vectors.
 """
 
 import pathlib
