@@ -96,7 +96,7 @@ class Deletion(DeletionCase):
                 deletes -= now
 
     def round(self, service, kv, deletes):
-        """Makes `deletes` deletes and kills the service; returns the traces of the deleted texts."""
+        """Makes `deletes` deletes and kills the service; returns the traces of what was deleted."""
         gone = []
         stop = threading.Event()
         beside = threading.Thread(target=self.work_beside, args=(service.endpoint, stop))
