@@ -37,7 +37,7 @@ class Ledger {
   struct Entry {
     Chunk chunk;  // as acknowledged; its hits and registrations may be higher,
     int64_t hits_max = 0;
-    int64_t registrations_max = 0;  // but not above these two
+    int64_t registrations_max = 0;  // but not above hits_max and registrations_max
     bool may_be_brought = false;    // a request may have brought the text along since
   };
 
