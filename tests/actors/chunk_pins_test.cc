@@ -146,7 +146,7 @@ TEST(Pins, of_a_system_prompt_prefill_what_its_conversations_begin_with) {
   EXPECT_EQ(final.logprobs, expected.logprobs);
 }
 
-// Under lru the context would be evicted first, since nobody has asked for it since.
+// Under lru the context would be evicted first, because nobody has asked for it lately.
 TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
   for (const bool pinned_before : {true, false}) {
     SchedulerOptions options;
@@ -167,7 +167,7 @@ TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
     EXPECT_EQ(world.chunk(context.id).kv_state, KvState::kReady);
     const int64_t pinned = cache_stats(world).pages_pinned;
     EXPECT_GT(pinned, 2);
-    ask_about("Who has plums?");  // shares all pages but the last, of which one is enough
+    ask_about("Who has plums?");  // shares all pages except the last; one last page is enough
     EXPECT_EQ(cache_stats(world).pages_pinned, pinned);
     evict_others(world);
     const auto text = static_cast<int64_t>(context.token_ids.size());

@@ -144,7 +144,7 @@ TEST_P(RandomOperations, keep_the_limits_and_leave_nothing_behind) {
     ASSERT_LE(now.pages_held, std::max(now.pages_held_max, now.pages_pinned + 1));
   }
   let_store_answer(true);
-  // Posted, so that no time passes in which one of them expires.
+  // The requests are posted, so that no time passes in which a chunk could expire.
   for (const Chunk& chunk : listed()) {
     wire::ChunkUpdate unpin;
     unpin.id = chunk.id;

@@ -97,8 +97,8 @@ class Traces {
     std::string bytes;
   };
 
-  // How many bytes to go on to the next place of a trace. Token ids are at the beginning of a
-  // block; K and V, which are not compressed, are anywhere.
+  // The number of bytes to the next place where a trace can begin. Token ids are at the beginning
+  // of a block; K and V, which are not compressed, are anywhere.
   static size_t step(size_t at) {
     return at % kKvBlockBytes < 1024 ? sizeof(int32_t) : kPieceBytes - at % kPieceBytes;
   }

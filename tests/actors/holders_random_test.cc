@@ -64,7 +64,7 @@ struct Output {
     }
     return nullptr;
   }
-  // A holder that exists moves to the end: of two with the same end, the first is unpinned.
+  // A holder that exists moves behind the others: of two that end together, the first is unpinned.
   void add(OneHolder holder) {
     OneHolder* present =
         holder.kind == HolderKind::kRetention ? nullptr : labelled(holder.kind, holder.label);
@@ -396,7 +396,7 @@ class HolderModel : public ::testing::Test {
       const OneHolder* name = output.labelled(HolderKind::kName, *request.name);
       return output.add(name != nullptr ? *name : OneHolder{HolderKind::kName, *request.name});
     }
-    // The reply tells the new time: a holder ends when none ended before.
+    // The reply tells the new end: it is the one that no holder had before.
     std::multiset<int64_t> before;
     for (const OneHolder& holder : output.holders) before.insert(holder.expires_us);
     int64_t end = 0;
