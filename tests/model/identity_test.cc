@@ -275,7 +275,7 @@ TEST(Identity, blocks_of_files_that_are_taken_over_are_no_exception) {
 TEST(Identity, chains_longer_than_a_split_of_keys_are_no_exception) {
   Random random(test_seed());
   for (const char* name : {"qwen3-gqa", "mistral-swa", "llama-mha"}) {
-    // the shorter tests skip it
+    // Only long tests use this model here.
     if (!long_tests() && std::string_view(name) == "llama-mha") continue;
     Subject subject(name, {WeightType::kBf16, KvType::kBf16}, best_isa());
     const size_t tokens = kEmulated ? 1060 : long_or(2100, 1100);  // a split has 1024

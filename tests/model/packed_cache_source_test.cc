@@ -82,7 +82,7 @@ TEST(PackedCacheSource, is_told_of_in_bytes) {
   // The tensors are read as well if their digest is not known.
   fs::last_write_time(copy.shard(), fs::last_write_time(copy.shard()) - std::chrono::hours(1));
   expect(load_packed(copy.path(), state.path()), tensors + packed);
-  // They are read twice, because there are other packed weights of the same size.
+  // The tensors are read twice, because there are other packed weights of the same size.
   change_weight(copy.shard());
   expect(load_packed(copy.path(), state.path()), 2 * tensors);
 }

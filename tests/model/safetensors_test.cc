@@ -156,7 +156,7 @@ TEST(Safetensors, refuses_names_and_keys_that_occur_twice) {
   const std::string entry = tensor_json("U8", {1}, 0, 1).dump();
   expect_corrupt(safetensors("{\"a\":" + entry + ",\"a\":" + entry + "}", "x"), "header",
                  "\"a\" twice");
-  // Equal after unescaping.
+  // The two names are equal after unescaping.
   expect_corrupt(safetensors("{\"a\":" + entry + ",\"\\u0061\":" + entry + "}", "x"), "header",
                  "\"a\" twice");
   expect_corrupt(

@@ -124,7 +124,7 @@ TEST_P(GgufFixture, gives_the_bits_of_the_folder) {
   }
   ModelConfig config = *load_model_config(file);
   const ModelConfig expected = *load_model_config(source);
-  // Heads of eight values have too few frequencies for the original context to be told from them.
+  // Heads of eight values have too few frequencies to infer the original context from them.
   if (config.rope.scaling == RopeScaling::kLlama3) {
     config.rope.original_context = expected.rope.original_context;
   }

@@ -155,7 +155,8 @@ TEST(Pattern, has_the_shorter_texts_where_states_run_out) {
   EXPECT_THAT(problem("^(a|b)*a(a|b){20}$"), HasSubstr("more than 4000 states"));
 }
 
-// Otherwise the distances to every "@" that might begin the last part would all be distinguished.
+// If needless ways were kept, the states would distinguish the distances to every "@" that might
+// begin the last part.
 TEST(Pattern, does_not_keep_what_another_way_makes_needless) {
   size_t work = SIZE_MAX;
   const auto dfa = compile_pattern("^[\\s\\S]{1,}@[\\s\\S]{0,64}$", work);

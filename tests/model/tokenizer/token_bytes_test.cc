@@ -112,7 +112,8 @@ TEST_P(TokenPieces, joined_are_the_text) {
       const auto decoded = tokenizer.decode(ids, true, text.size() * 8, goes_on);
       ASSERT_EQ(joined(pieces_of(tokenizer, ids, start)), decoded) << text;
     }
-    // Each token by itself is either as within the text or a text of its own.
+    // A token by itself gives the same piece as within the text (kNone), or a text of its own
+    // (kEach).
     const Strings within = pieces_of(tokenizer, ids, TextStart::kNone);
     const Strings alone = pieces_of(tokenizer, ids, TextStart::kEach);
     for (size_t k = 0; k < ids.size(); ++k) {
