@@ -162,7 +162,8 @@ class Service:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def thread(self, name):
-        """The number of a thread. Threads name themselves, perhaps only when the daemon serves."""
+        """The number of a thread. Threads name themselves: one may still be about to do so, even
+        when the daemon serves."""
         end = time.monotonic() + WAIT_S
         while time.monotonic() < end and self.process.poll() is None:
             with contextlib.suppress(OSError):  # another thread has ended meanwhile

@@ -1,4 +1,5 @@
-"""A model that cannot be loaded takes no room: no other leaves for it, or that one comes back."""
+"""A model that cannot be loaded takes no other's room: none is unloaded for it, or the one
+that was is loaded again."""
 import concurrent.futures
 import fcntl
 import json
