@@ -126,7 +126,7 @@ DaemonProcess::DaemonProcess(const std::filesystem::path& run_dir,
   std::vector<std::string> arguments = {"--model",        model.string(), "--run-dir",
                                         run_dir.string(), "--state-dir",  state.string()};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  // One is enough for the demo model, and leaves a core to the test on small machines.
+  // One thread is enough for the demo model, and leaves a core to the test on small machines.
   if (std::ranges::find(more, "--threads") == more.end()) {
     arguments.insert(arguments.end(), {"--threads", "1"});
   }
