@@ -220,7 +220,7 @@ class DoorThatFills : public ::testing::Test {
   ZmqContext context_;
   ZmqContext others_;
   asio::io_context io_{1};
-  asio::io_context idle_;  // it has nothing to do, and takes its time
+  asio::io_context idle_;  // has no handlers: for waiting without those of io_
   const asio::executor_work_guard<asio::io_context::executor_type> waits_{idle_.get_executor()};
   ZmqPort router_{io_, context_, with_limit()};
   Ended watching_;

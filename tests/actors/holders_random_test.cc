@@ -476,8 +476,8 @@ class HolderModel : public ::testing::Test {
   testing::MemoryDisk disk_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<SchedulerWorld> world_;
-  std::map<std::string, Output> outputs_;  // that are held, by id
-  std::map<std::string, Output> known_;    // that ever were
+  std::map<std::string, Output> outputs_;  // the outputs that are held, by id
+  std::map<std::string, Output> known_;    // all outputs that ever existed
   std::map<std::pair<std::string, std::string>, std::vector<std::string>> sessions_;
   int generated_ = 0, deleted_ = 0, refused_ = 0;
 };

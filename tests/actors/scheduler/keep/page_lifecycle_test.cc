@@ -294,7 +294,8 @@ class PageModel {
   struct Running {
     TenantId owner;
     Pages pages;
-    std::map<TenantId, size_t> keep;  // pages, by the owner of what is forgotten at the end
+    std::map<TenantId, size_t> keep;  // pages to keep at the end, by the owner of the forgotten
+                                      // ones
     bool left_alone = false;
   };
 
