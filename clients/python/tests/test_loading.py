@@ -30,9 +30,9 @@ for done in range(100):
     client, *frames = router.recv_multipart()
     what = ErrorInfo("unavailable", "loading", "the daemon is loading")
     answer = ErrorReply(what, 1, loading=Loading(done, 3)) if done < 3 else Pong("boot_1", "test")
-    router.send_multipart([client, *encode(peek_request_id(frames), answer)])
     if done == 3:
         open(os.path.join(run_dir, "served"), "w").close()
+    router.send_multipart([client, *encode(peek_request_id(frames), answer)])
 """
 
 
