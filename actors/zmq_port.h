@@ -71,7 +71,7 @@ class ZmqPort {
     int queue_messages_max = 1000;  // each way
     int64_t message_bytes_max = static_cast<int64_t>(wire::kMessageBytesMax);  // of one frame
     bool replace_peer = false;  // ROUTER: a new peer of the same name takes over (ours restart)
-    int linger_ms = 0;          // how long sent messages may linger after the end
+    int linger_ms = 0;          // how long sent messages may linger after the port has closed
     bool heartbeats = false;    // find dead peers on ipc and tcp within 15 s
     bool watch_peers = false;   // watch_peers() will be called
     // The most connections at once, 0: any number; needs watch_peers. A full ROUTER ends the

@@ -13,7 +13,8 @@
 namespace cascade {
 
 // Children are ordered and found by tenant, then word by word; a beginning comes before its
-// continuations. So the neighbours of a look-up are the children with the longest common beginning.
+// continuations. So the neighbours of the place that a look-up finds are the children with the
+// longest common beginning.
 struct ChildKey {
   TenantId tenant;
   std::span<const int32_t> tokens;

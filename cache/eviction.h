@@ -9,9 +9,9 @@
 namespace cascade {
 
 enum class EvictionPolicy {
-  kLru,       // evicts the page used longest ago first
-  kLfu,       // evicts the page used least often first
-  kPriority,  // evicts the lowest priority first; among equals the page used longest ago
+  kLru,       // evicts the least recently used page first
+  kLfu,       // evicts the least often used page first
+  kPriority,  // evicts the lowest priority first; among equals the least recently used page
   kHybrid,    // as kPriority, but often used and costly pages count as used later, and thrashing is
               // reacted to (the default)
   kAdaptive,  // as kHybrid, but how much later is learned from premature evictions

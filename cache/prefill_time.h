@@ -35,7 +35,7 @@ class PrefillTime {
   };
   void fit();
 
-  // The first is for positions up to 256, the next for those up to 512, up to 1024, and so on.
+  // The first is for positions up to 256, the second up to 512, the third up to 1,024, and so on.
   std::array<Measured, 24> measured_;
   const double growth_;
   bool only_short_ = false;  // what was measured was a slice of a few tokens

@@ -10,7 +10,7 @@
 
 namespace cascade::config {
 
-// The place of the process for which settings are checked.
+// The surroundings of the process whose settings are checked.
 struct Place {
   std::string run_dir;  // if the settings give none
   // Whether the process has, or may get, the HTTP socket from the service manager: then the address

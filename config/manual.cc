@@ -8,16 +8,16 @@ constexpr size_t kColumns = 98;
 
 constexpr char kHead[] =
     R"(# The settings of cascaded. This file is their manual, too: it has every setting, with its
-# default, commented out. What differs is best written to a file of your own in cascaded.toml.d/,
-# whose *.toml are read behind this one, in the order of their names.
+# default, commented out. Put your changes into a file of your own in cascaded.toml.d/: its *.toml
+# files are read after this one, in the order of their names.
 #
 # A setting `kv_memory` is also the option --kv-memory and the variable CASCADED_KV_MEMORY. Options
-# come before variables, variables before these files, later files before earlier ones.
+# override variables, variables override these files, and later files override earlier ones.
 #
 #   cascadectl config check      says what is wrong here, with file and line
-#   cascadectl config show       says what holds, and where it was set
-#   systemctl reload cascaded    takes over the settings that are marked (reload); others take a
-#                                restart: systemctl restart cascaded
+#   cascadectl config show       shows each setting's value, and where it was set
+#   systemctl reload cascaded    applies the settings that are marked (reload); the others need
+#                                a restart: systemctl restart cascaded
 #
 # Sizes: bytes, or "512M", "4G" (K, M, G are powers of 1,024).
 )";
@@ -117,20 +117,18 @@ std::string manual_file(const std::string& model) {
 
 std::string manual_page() {
   std::string text =
-      ".TH CASCADED.TOML 5 \"2026-11-22\" \"Cascade\" \"File formats\"\n"
-      ".SH NAME\ncascaded.toml \\- settings "
-      "of "
-      "the Cascade LLM inference daemon\n.SH DESCRIPTION\n"
-      ".BR cascaded (8)\nreads the file that\n.B \\-\\-config\nor CASCADED_CONFIG names, and "
-      "behind "
-      "it the files\n.IR FILE .d/*.toml\nin the order of their names. The service's file is\n"
-      ".IR /etc/cascaded/cascaded.toml .\nIt is TOML, one table of the keys below.\n.PP\nA setting "
-      "kv_memory is also the option \\-\\-kv\\-memory and the variable CASCADED_KV_MEMORY. Options "
-      "come before variables, variables before files, later files before earlier ones. In a "
-      "variable, the texts of a list are apart by commas.\n.PP\nSIGHUP (systemctl reload cascaded) "
-      "changes the settings that are marked (reload), and says which others have changed and take "
-      "a restart. A file with a mistake changes nothing. Keys in the file of API keys are read "
-      "again, too.\n";
+      ".TH CASCADED.TOML 5 \"2026-11-26\" \"Cascade\" \"File formats\"\n"
+      ".SH NAME\ncascaded.toml \\- settings of the Cascade LLM inference daemon\n"
+      ".SH DESCRIPTION\n.BR cascaded (8)\nreads the file that\n.B \\-\\-config\n"
+      "or CASCADED_CONFIG names, and after it the files\n.IR FILE .d/*.toml\n"
+      "in the order of their names. The service's file is\n"
+      ".IR /etc/cascaded/cascaded.toml .\nIt is TOML, one table of the keys below.\n.PP\n"
+      "A setting kv_memory is also the option \\-\\-kv\\-memory and the variable "
+      "CASCADED_KV_MEMORY. Options override variables, variables override files, and later files "
+      "override earlier ones. In a variable, commas separate the texts of a list.\n.PP\n"
+      "SIGHUP (systemctl reload cascaded) changes the settings that are marked (reload), and says "
+      "which others have changed and need a restart. A file with a mistake changes nothing. Keys "
+      "in the file of API keys are read again, too.\n";
   std::string_view group;
   for (const Setting& setting : settings()) {
     if (setting.group != group) {

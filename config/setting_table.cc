@@ -16,24 +16,24 @@ constexpr Setting kSettings[] = {
     {"model", Kind::kPath, kModel, "", "none: it must be given", "a folder or a file", 0, 0, false,
      "folder of the model (Hugging Face layout), or a GGUF file",
      "The daemon only reads it. This model is always loaded, and answers every request that "
-     "names no other."},
+     "names no other model."},
     {"models-dir", Kind::kPath, kModel, "", "none: there is one model", "a folder", 0, 0, false,
      "folder of further models: folders and GGUF files, loaded when a request names one",
      "Most machines have memory for one model."},
     {"chat-template", Kind::kList, kModel, "", "the models' own", "[NAME=]FILE", 0, 0, false,
-     "file with a chat template (Jinja) that replaces the model's own; with NAME=, that of the "
-     "model NAME",
+     "file with a chat template (Jinja) that replaces the model's own; NAME=FILE replaces the "
+     "template of the model NAME",
      "A model whose template cannot be used is loaded, and answers raw prompts only."},
     {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4", 0, 0, false,
-     "number type of the weights; auto: the type that most of them have in the model's files",
-     "This keeps the files' values, or nearly: plain numbers as bf16, Q4_0 as int4, other GGUF "
-     "blocks as int8. int8 is nearly twice as fast as bf16 and costs 0.1 % of perplexity "
-     "(docs/QUALITY.md)."},
+     "number type of the weights; auto: the type of most weights in the model's files",
+     "auto keeps the files' values, exactly or nearly: plain numbers as bf16, Q4_0 as int4, "
+     "other GGUF blocks as int8. int8 is nearly twice as fast as bf16 and costs 0.1 % of "
+     "perplexity (docs/QUALITY.md)."},
     {"kv", Kind::kChoice, kModel, "int8", "", "f32, bf16, fp16, fp8, int8", 0, 0, false,
      "number type of the KV cache",
      "int8 takes half of the memory of bf16 and costs 0.03 % of perplexity."},
     {"isa", Kind::kChoice, kModel, "",
-     "the best that this machine has; openblas if it has only scalar, and the library is "
+     "the best that this machine has; openblas if it has no vector set, and the library is "
      "installed",
      "scalar, avx2, avx512, avx512vnni, neon, openblas", 0, 0, false,
      "instruction set of the kernels",
@@ -44,47 +44,49 @@ constexpr Setting kSettings[] = {
      "slower."},
 
     {"run-dir", Kind::kPath, kPlaces, "",
-     "the first of these: $RUNTIME_DIRECTORY; /run/cascaded, if it belongs to this user, or if "
-     "this user is root and it does not exist; $XDG_RUNTIME_DIR/cascaded; "
-     "/run/user/UID/cascaded; /tmp/cascaded-UID",
+     "the first of these: $RUNTIME_DIRECTORY; /run/cascaded, if it belongs to this user or (for "
+     "root) does not exist; $XDG_RUNTIME_DIR/cascaded; /run/user/UID/cascaded; /tmp/cascaded-UID",
      "a folder", 0, 0, false, "folder of the socket",
      "Only the owner may have write access; anyone else who could write there could impersonate "
      "the daemon."},
     {"state-dir", Kind::kPath, kPlaces, "",
      "$STATE_DIRECTORY, $XDG_STATE_HOME/cascade or ~/.local/state/cascade", "a folder, or nothing",
      0, 0, false,
-     "folder of everything that outlives the daemon: chunks, KV pages, packed weights (empty: "
-     "nothing does)",
+     "folder of everything that outlives the daemon: chunks, KV pages, packed weights; if it is "
+     "empty, nothing is kept",
      "It holds the texts of prompts and answers, so the daemon makes it with mode 0700."},
     {"cache-dir", Kind::kPath, kPlaces, "", "$CACHE_DIRECTORY, or else the state directory",
      "a folder, or nothing", 0, 0, false,
      "folder of packed weights, which may be deleted: the next start packs them again",
      "It is separate from the state, so that backups leave it out."},
     {"endpoint", Kind::kText, kPlaces, "", "ipc://RUN_DIR/cascaded.sock", "ipc:// and a path", 0, 0,
-     false, "where clients connect (ipc://PATH)", "Clients look for it at the default place."},
+     false, "where clients connect (ipc://PATH)",
+     "Clients look only at the default place; give them --endpoint if this differs."},
     {"tenant", Kind::kList, kPlaces, "", "none", "names of a-z, 0-9, _ and -", 0, 0, false,
-     "another tenant: RUN_DIR/tenant-NAME.sock, whose chunks and pages are its own",
-     "One tenant, local, always exists: users who trust each other need no other."},
+     "another tenant, with chunks and pages of its own, at the socket RUN_DIR/tenant-NAME.sock",
+     "One tenant, local, always exists: users who trust each other can share it."},
 
     {"http", Kind::kText, kHttp, "", "no HTTP, except on a socket of cascaded.socket",
      "ADDRESS:PORT, PORT or unix:PATH", 0, 0, false,
      "serve HTTP at ADDRESS:PORT, at PORT of 127.0.0.1, or at unix:PATH",
-     "HTTP is off, because anybody who can connect may use a port without keys."},
+     "HTTP is off, because anybody who can connect to a port without keys may use it."},
     {"http-keys", Kind::kPath, kHttp, "", "none: clients need no key", "a file", 0, 0, true,
-     "file of API keys (cascadectl key new); needed to serve beyond this machine",
+     "file of API keys (cascadectl key new); required to serve other machines",
      "A daemon for one person on one machine needs none."},
     {"http-host", Kind::kList, kHttp, "", "localhost and the addresses of this machine only",
-     "host names", 0, 0, false, "another name that HTTP clients may call this machine by",
-     "Other names are refused, so that web pages cannot reach it by a name of their own."},
+     "host names", 0, 0, false, "another host name by which HTTP clients may address this machine",
+     "Other names are refused, so that a web page cannot reach the daemon by a host name of its "
+     "own."},
     {"http-origin", Kind::kList, kHttp, "", "none: pages of other sites are refused",
      "SCHEME://HOST or SCHEME://HOST:PORT, or * for all", 0, 0, false,
-     "a site whose pages may use HTTP from browsers, such as https://app.example (CORS)",
-     "Otherwise any page that somebody visits could use the model unnoticed. The value * needs "
-     "http-keys, and an address of this machine."},
+     "a web site whose pages may call the daemon from browsers, such as https://app.example "
+     "(CORS)",
+     "If other sites were not refused, any page that somebody visits could use the model "
+     "unnoticed. The value * needs http-keys, and an address of this machine."},
     {"http-model-alias", Kind::kList, kHttp, "", "none", "ALIAS=NAME", 0, 0, false,
      "another name for a model, for programs that insist on theirs: gpt-4o=default",
-     "A name that no model has is an error, so that nobody gets an answer of another model than "
-     "they asked for."},
+     "A name that no model has is an error, so that nobody gets an answer from a model that they "
+     "did not ask for."},
 
     {"tcp", Kind::kText, kTcp, "", "no TCP", "ADDRESS:PORT, or PORT of 127.0.0.1", 0, 0, false,
      "serve ZeroMQ clients of other machines at tcp://ADDRESS:PORT, encrypted (CURVE)",
@@ -94,7 +96,8 @@ constexpr Setting kSettings[] = {
      "file of the daemon's key pair (cascadectl key new --curve)",
      "Clients know the daemon by its public key. Nobody else may read the file."},
     {"tcp-clients", Kind::kPath, kTcp, "", "none", "a file", 0, 0, true,
-     "file of the public keys that may connect, and their tenants (cascadectl key allow)",
+     "file of the public keys of clients that may connect, with their tenants (cascadectl key "
+     "allow)",
      "A client whose key is not in it fails in the handshake."},
 
     {"kv-memory", Kind::kSize, kMemory, "", "half of the memory that the process may use", "", 0, 0,
@@ -102,35 +105,35 @@ constexpr Setting kSettings[] = {
      "The weights need memory, too, and so does the system. Pages take memory when they need it, "
      "and give it back when they do not."},
     {"max-model-memory", Kind::kSize, kMemory, "", "no limit", "", 0, 0, false,
-     "the most memory that all loaded models may take, by estimate: weights, kv-memory of each, "
-     "buffers; beyond it, the model unused for longest is unloaded",
-     "It depends on the models how many fit: see cascadectl model list. The default model stays "
+     "the most memory that all loaded models may take by estimate (weights, kv-memory and "
+     "buffers of each); beyond it, the model that has been unused for longest is unloaded",
+     "How many fit depends on the models: see cascadectl model list. The default model stays "
      "loaded."},
     {"grammar-memory", Kind::kSize, kMemory, "64M", "", "", 0, 0, false,
-     "the most memory for compiled grammars of each loaded model; beyond it, those unused for "
-     "longest are removed, and compiled again when they are needed",
-     "A grammar takes about 10 to 200 KiB, and up to 5 MiB with what is learned about it while "
+     "the most memory for compiled grammars of each loaded model; beyond it, those that have "
+     "been unused for longest are removed, and compiled again when they are needed",
+     "A grammar takes about 10 to 200 KiB, and up to 5 MiB with the results that are kept while "
      "it constrains answers."},
     {"max-disk", Kind::kSize, kMemory, "10G", "", "", 0, 0, false,
-     "the most disk space for KV pages in the state directory; beyond it, those unused for "
-     "longest are removed, except those of pinned chunks",
-     "This is room for 80,000 tokens of a model with 128 KiB for each token; texts come on top, "
-     "and are small."},
+     "the most disk space for KV pages in the state directory; beyond it, those that have been "
+     "unused for longest are removed, except those that pinned chunks need",
+     "This is room for 80,000 tokens of a model with 128 KiB for each token; texts take little "
+     "more."},
     {"eviction", Kind::kChoice, kMemory, "hybrid", "", "lru, lfu, priority, hybrid, adaptive", 0, 0,
      false, "which pages are evicted first when memory is full",
      "hybrid weighs recency, use, priority and what a page costs to compute "
      "(docs/PERFORMANCE.md)."},
     {"think-policy", Kind::kChoice, kMemory, "reprefill", "", "reprefill, keep, drop", 0, 0, true,
-     "what is kept of an output with thoughts, unless a request says otherwise: reprefill the "
-     "answer, keep everything, drop the KV cache",
-     "reprefill is what chat templates do with history; its price is to compute the answer once "
-     "more in idle time."},
+     "what is kept of an output with thoughts, unless a request says otherwise; reprefill: the "
+     "answer without them; keep: everything; drop: only the text",
+     "Chat templates leave thoughts out of the history, too; the price of reprefill is that the "
+     "answer is computed once more, in idle time."},
     {"max-pinned", Kind::kShare, kMemory, "0.5", "", "", 0, 0, true,
      "the largest share of the KV pages that pinned chunks may protect from eviction",
      "The other half stays free for running requests, whatever is pinned."},
     {"chunk-memory-ratio", Kind::kShare, kMemory, "0.9", "", "", 0, 0, true,
      "the largest share of the KV pages that retained chunks may hold; beyond it, the least "
-     "valuable chunks release theirs",
+     "valuable chunks release their pages",
      "Some pages stay free, so that a new conversation starts at once."},
 
     {"max-waiting", Kind::kInteger, kLimits, "64", "", "requests", 1, 100'000, true,
@@ -138,21 +141,24 @@ constexpr Setting kSettings[] = {
      "More requests would wait for minutes; they are refused and told when to come again."},
     {"max-waiting-tokens", Kind::kInteger, kLimits, "131072", "", "tokens", 1, int64_t{1} << 40,
      true,
-     "how many tokens the prompts of all waiting requests may have (a single one may have more)",
+     "how many tokens the prompts of all waiting requests may have (one request alone may have "
+     "more)",
      "A few long prompts keep a machine busy for as long as many short ones."},
     {"max-running", Kind::kInteger, kLimits, "16", "", "requests", 1, 256, true,
      "how many requests run together",
      "Beyond 8 to 16, a batch gains little speed, and each answer becomes slower."},
     {"max-tokens", Kind::kInteger, kLimits, "2048", "", "tokens", 1, 1 << 24, true,
      "the most tokens of an answer whose request sets no limit",
-     "This ends the answers of models that never stop; requests for long answers ask for more."},
+     "This ends the answers of models that never stop; a request for a longer answer sets its "
+     "own limit."},
     {"stop-timeout", Kind::kInteger, kLimits, "10", "", "seconds", 1, 3600, true,
-     "how many seconds a stop may take: running requests may end, and their results are written",
+     "how many seconds a stop may take: running requests have this time to finish, and their "
+     "results are written",
      "It is less than the time that service managers wait (TimeoutStopSec=, 40 s)."},
 
     {"log-level", Kind::kChoice, kLog, "info", "", "debug, info, warn, error", 0, 0, true,
      "the least severity that is logged, to standard error",
-     "A start and a stop log a few lines, a request logs nothing. Texts of users are never "
+     "A start and a stop log a few lines; a request logs nothing. Texts of users are never "
      "logged."},
 };
 

@@ -143,7 +143,7 @@ class ModelKeeper {
   std::deque<Operation> operations_;     // waiting, in order
   std::optional<Operation> running_;     // the one that has begun
   std::function<void(bool)> on_stopped_;
-  bool checking_ = false;  // the first operation's model is being checked
+  bool checking_ = false;  // the model of the first waiting operation is being checked
   bool scanning_ = false;
   std::vector<std::function<void()>> after_scan_, after_next_scan_;
   ModelCatalog catalog_;  // used by the job that scans

@@ -375,7 +375,7 @@ void ModelRouter::take_answer(const std::string& model, const std::string& door,
   send(door, std::move(frames));
 }
 
-// An empty door means all doors.
+// If `door` is empty, all doors are meant.
 void ModelRouter::fail_open(const std::string& model, const std::string& door) {
   const std::set<Requester> open = lines_[model].open;
   for (const Requester& request : open) {

@@ -178,7 +178,7 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--config", line.file,
                  "file of settings, cascaded.toml(5); SIGHUP reads it again (default: "
                  "$CASCADED_CONFIG, else none)");
-  app.add_flag("--check", line.check, "only check the settings, and exit");
+  app.add_flag("--check", line.check, "check the settings and exit");
   for (const Setting& setting : config::settings()) {
     auto* option =
         app.add_option(flag_of(setting), line.given[std::string(setting.name)], help_of(setting))

@@ -11,7 +11,7 @@ class ServiceManager {
  public:
   ServiceManager();
 
-  // Whether there is a receiver.
+  // Whether a service manager listens.
   bool present() const { return present_; }
   // The time without feed() after which the process counts as stuck; 0: nobody watches it.
   int64_t watchdog_us() const { return watchdog_us_; }

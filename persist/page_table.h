@@ -132,7 +132,7 @@ class PageTable {
   Status put_use(const PageUseRow& use);
   // The uses of the model's pages. Damaged rows are left out.
   Result<std::vector<PageUseRow>> uses(const Digest& model);
-  // The pages whose last token is that of a text of a pinned chunk that has no chain of its own.
+  // For each pinned chunk without a chain of its own: the pages that end with its text.
   // Prompts that are stored for pins end with these pages.
   Result<std::vector<Digest>> pinned_texts();
   Status remove_uses(const std::string& tenant, const std::string& chunk_id);

@@ -84,11 +84,11 @@ struct Delta {
 struct Usage {
   int64_t prompt_tokens = 0;
   int64_t reused_tokens = 0;      // of the prompt: KV found
-  int64_t loaded_tokens = 0;      // of the reused ones: read from disk
-  int64_t prefilled_tokens = 0;   // of the prompt: computed now
+  int64_t loaded_tokens = 0;      // reused tokens that were read from disk
+  int64_t prefilled_tokens = 0;   // tokens of the prompt that were computed
   Miss miss;                      // why the rest was not found
   int64_t completion_tokens = 0;  // sampled, thoughts and end token included
-  int64_t reasoning_tokens = 0;   // of the completion: thoughts
+  int64_t reasoning_tokens = 0;   // tokens of the completion that are thoughts
 };
 
 struct Timings {

@@ -16,9 +16,9 @@ inline constexpr char kContentCodings[] = "gzip, deflate";
 // in upper or lower case; or none ("").
 bool is_known_coding(std::string_view coding);
 
-// Stores in `out` the body as it was before compression, at most `bytes_max` bytes, so that a small
-// body that expands to a large one takes no more memory. `coding`: see is_known_coding(). Errors:
-// 413 for a larger body; 400 for one that does not have the coding, or ends too early.
+// Decompresses the body into `out`, at most `bytes_max` bytes, so that a small body that expands to
+// a large one takes no more memory. `coding`: see is_known_coding(). Errors: 413 for a larger body;
+// 400 for one that does not have the coding, or ends too early.
 std::optional<HttpError> decode_body(std::string_view coding, std::string_view body,
                                      size_t bytes_max, std::string& out);
 

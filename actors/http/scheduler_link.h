@@ -1,5 +1,5 @@
-// The HTTP gateway's connections to the schedulers: ports for each tenant, an exchange for each
-// request.
+// The HTTP gateway's connections to the schedulers: each tenant has ports, and each request has an
+// exchange.
 #pragma once
 
 #include <cstdint>

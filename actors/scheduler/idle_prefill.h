@@ -40,7 +40,7 @@ class IdlePrefill {
     std::function<void(Tokenizing&&)> lost;
   };
 
-  // The references outlive this.
+  // The referenced objects must outlive this one.
   IdlePrefill(int reprefills_max, const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index,
               PagePool& pool, const PageArena& arena, Tenants& tenants, ChunkRegistry& registry,
               PageLoader& loader, Callbacks callbacks);

@@ -32,11 +32,11 @@ class MutationLog {
     bool is_new;                  // false: not to be done; it is under way, or was answered
     const wire::Message* answer;  // nullptr while it is under way; holds until the next call
   };
-  // `message` came from `client`. The same id with another message is new.
+  // `message` came from `client`. A known id with another message is a new request.
   Begin begin(const Client& client, const wire::RequestId& id, const wire::Message& message);
 
   // Notes the answer to the tenant's request. Errors are not kept, since the next try may do
-  // better. Returns the clients that asked for it: none for a request that is not a change.
+  // better. Returns the clients that asked for the change: none for a request that is not one.
   std::vector<Client> end(const std::string& tenant, const wire::RequestId& id,
                           const wire::Message& answer);
 

@@ -234,8 +234,8 @@ class SchedulerCore {
   Tenants tenants_;
   ChunkRegistry registry_;
 
-  // The tables of what actors owe. When an actor is restarted, its tables, and those of rooms, lose
-  // their jobs in the order in which they are declared here.
+  // The tables of jobs that actors owe. When an actor is restarted, its jobs are dropped table by
+  // table, in the order in which the tables, and the rooms with theirs, are declared here.
   Jobs jobs_;
   Compute compute_{
       .slices = {jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()},

@@ -93,7 +93,8 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     keep_.pin_budget.promise(entry, chain_pages(next.sampled_chain.size()));
   }
   metadata_.put(entry.chunk);
-  // If the daemon ends before the history is known, the chunk's pages can still be found.
+  // Stores the sampled chain, so that the chunk's pages can still be found if the daemon ends
+  // before the history is known.
   if (entry.chunk.id == request.output_id) {
     disk_.chains.store(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
   }

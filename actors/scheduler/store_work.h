@@ -68,7 +68,7 @@ struct Writing {
     TenantId owner;
     int64_t keep;
     Removal why;
-    std::vector<int32_t> chain = {};  // only for kPublic: the chain to forget
+    std::vector<int32_t> chain = {};  // only for pages of kPublic: the chain to forget
   };
   TenantId owner;        // of these pages: kPublic for public ones, with which the chain may begin
   TenantId chain_owner;  // as in Writeback

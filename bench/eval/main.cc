@@ -100,8 +100,8 @@ void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
                                      .count();
   render->add_option(
       "--now", all.chat_template.now_unix_s,
-      "Unix time that strftime_now shows in the template (default: now), so that results "
-      "can be repeated");
+      "Unix time that the template's strftime_now uses (default: now), so that results can be "
+      "repeated");
   render->callback([&] { status = render_template(all.chat_template); });
 }
 
@@ -110,7 +110,7 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
       app.add_subcommand("logits", "prints losses and last logits of token sequences");
   add_session_options(logits_command, all.logits.session);
   add_input(logits_command, all.logits.input, "JSON lines {\"ids\": […]}; - for standard input");
-  logits_command->add_option("--slice", all.logits.slice, "tokens of a forward pass (0: all)")
+  logits_command->add_option("--slice", all.logits.slice, "tokens per forward pass (0: all)")
       ->check(CLI::Range(0, 1 << 24));
   logits_command->callback([&] { status = logits(all.logits); });
 
@@ -131,7 +131,7 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
   auto* nll_command = app.add_subcommand("nll", "measures the perplexity of a text");
   add_session_options(nll_command, all.nll.session);
   nll_command->add_option("--text", all.nll.text_file, "the text")->required();
-  nll_command->add_option("--window", all.nll.window, "tokens of a window")
+  nll_command->add_option("--window", all.nll.window, "tokens per window")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   nll_command
@@ -148,7 +148,7 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   quality_command->add_option("--text", all.quality.text_file, "the text")
       ->check(not_empty())
       ->required();
-  quality_command->add_option("--window", all.quality.window, "tokens of a window")
+  quality_command->add_option("--window", all.quality.window, "tokens per window")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   quality_command
@@ -164,7 +164,7 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   identity_command->remove_option(identity_command->get_option("--threads"));
   identity_command
       ->add_option("--threads-max", options.session.threads,
-                   "the largest number of threads of a case (default: all cores)")
+                   "the most threads of a case (default: all cores)")
       ->check(CLI::Range(1, 256));
   auto* cases = identity_command->add_option("--cases", options.cases, "random cases");
   cases->check(CLI::Range(1, 1'000'000))->capture_default_str();
@@ -174,7 +174,7 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   run_seed->check(seed());
   identity_command
       ->add_option("--case-seed", options.case_seed,
-                   "repeats one case, by the seed that a run named")
+                   "repeats the case with this seed, which a run printed")
       ->check(seed())
       ->excludes(cases)
       ->excludes(run_seed);
@@ -184,8 +184,8 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
                    "context if less)")
       ->check(CLI::Range(1, 1 << 24));
   identity_command->add_flag("--trace", options.trace,
-                             "prints statistics of each layer for the first case that differs, "
-                             "or for the only one");
+                             "prints statistics of each layer for the first case that differs; "
+                             "with --case-seed, for that case");
   identity_command->callback([&] { status = identity(options); });
 }
 
@@ -199,7 +199,7 @@ void add_estimate(CLI::App& app, EstimateOptions& options, Status& status) {
                    "lengths of a sequence (default: several, up to the model's context)")
       ->delimiter(',');
   command->add_flag("--json", options.json, "prints a JSON object for each length, not a table");
-  command->add_option("--sequences", options.sequences, "how many sequences, which share nothing")
+  command->add_option("--sequences", options.sequences, "how many sequences, which share no pages")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();
   command->callback([&] { status = estimate(options); });

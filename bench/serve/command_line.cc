@@ -130,8 +130,8 @@ void add_fairness(CLI::App& app, FairnessOptions& options, Status& status) {
   add_serve(command, options.serve);
   add_count(command, "--samples", options.samples,
             "requests of the light tenant, both alone and beside the others", 1, 100'000);
-  add_count(command, "--pause-ms", options.pause_ms, "mean milliseconds between them", 0,
-            3'600'000);
+  add_count(command, "--pause-ms", options.pause_ms,
+            "mean milliseconds between two requests of the light tenant", 0, 3'600'000);
   add_count(command, "--prompt-tokens", options.light_prompt_tokens,
             "prompt tokens of the light tenant", 1, kTokensMax);
   add_count(command, "--max-tokens", options.light_max_tokens, "answer tokens of the light tenant",
@@ -141,7 +141,8 @@ void add_fairness(CLI::App& app, FairnessOptions& options, Status& status) {
   add_count(command, "--flood", options.flood, "how many requests each of the others has in flight",
             1, 100'000);
   command->add_flag("--patient", options.patient,
-                    "after a refusal, ask again when the daemon says so, and not at once");
+                    "after a refusal, flooding clients wait as long as the daemon says, and do "
+                    "not retry at once");
   add_count(command, "--flood-prompt-tokens", options.flood_prompt_tokens,
             "prompt tokens of each flooding request", 1, kTokensMax);
   add_count(command, "--flood-max-tokens", options.flood_max_tokens,
@@ -193,7 +194,7 @@ void add_registry(CLI::App& app, RegistryOptions& options, Status& status) {
   auto* command = app.add_subcommand("registry", "many chunks: starts, lists, searches");
   add_serve(command, options.serve);
   add_count(command, "--chunks", options.chunks, "how many chunks are registered", 2, 100'000);
-  add_count(command, "--tokens", options.tokens, "tokens of each chunk, about", 1, 4096);
+  add_count(command, "--tokens", options.tokens, "approximate tokens of each chunk", 1, 4096);
   add_count(command, "--connections", options.connections,
             "how many clients register them together", 1, 64);
   add_count(command, "--repeats", options.repeats, "how often each question is asked", 1, 100'000);
@@ -217,8 +218,9 @@ void add_gateway(CLI::App& app, GatewayOptions& options, Status& status) {
 }
 
 void add_isolation(CLI::App& app, IsolationOptions& options, Status& status) {
-  auto* command =
-      app.add_subcommand("isolation", "whether times tell a tenant what another one has sent");
+  auto* command = app.add_subcommand("isolation",
+                                     "whether response times tell a tenant what another one has "
+                                     "sent");
   add_serve(command, options.serve);
   add_count(command, "--probes", options.probes,
             "how many prompts, half of them known to another tenant", 2, 1'000'000);

@@ -70,7 +70,7 @@ void add_kernel_commands(CLI::App& app, AllOptions& all, Status& status) {
       ->check(CLI::Range(int64_t{1}, kTokensMax));
   all.attention.rows = {1, 512};
   add_list(attention_command, "--tokens", all.attention.rows,
-           "how many tokens attend: the last ones")
+           "how many tokens attend to the keys: the last ones")
       ->check(CLI::Range(int64_t{1}, int64_t{512}));
   attention_command->add_option("--query-heads", all.attention.query_heads)
       ->check(CLI::Range(1, 1024))
@@ -151,8 +151,9 @@ void add_cache_command(CLI::App& app, CacheOptions& options, Status& status) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Speed of kernels and models, beside what this machine can do, and of the service.",
-               "cascade-bench");
+  CLI::App app(
+      "Measures the speed of kernels, models and the service, beside what this machine can do.",
+      "cascade-bench");
   app.footer("Exit codes: 0 done; 1 failed; 2 the command line is wrong.");
   app.require_subcommand(1);
   AllOptions all;

@@ -9,8 +9,7 @@ namespace cascade::ctl {
 void add_chat_options(CLI::App& command, ChatOptions& options) {
   command.footer(
       "exit, quit and help, each alone on a line, do what /exit, /quit and /help do, in a pipe "
-      "too; "
-      "\"\"\"exit\"\"\" sends the word.");
+      "too. Write \"\"\"exit\"\"\" to send the word.");
   command.add_option("--system", options.system, "The system prompt")->check(text());
   add_session_option(command, options.params.session);
   const auto set_retain = [&options](const std::string& name) {
@@ -21,9 +20,9 @@ void add_chat_options(CLI::App& command, ChatOptions& options) {
   command
       .add_option_function<std::string>(
           "--retain", set_retain,
-          "Whether answers are kept as outputs. always (the default): yes. ask: asks when a "
-          "conversation ends (/bye, /clear, /continue, Ctrl-D); without an answer, its outputs "
-          "expire within a day. never: each turn sends the conversation as text")
+          "Whether answers are kept as outputs. always (the default): they are. ask: the chat "
+          "asks when a conversation ends (/bye, /clear, /continue, Ctrl-D); without a reply, its "
+          "outputs expire within a day. never: each turn sends the conversation as text")
       ->check(CLI::IsMember({"never", "ask", "always"}));
   const auto set_ttl = [&options](const std::string& value) {
     options.params.output_ttl_ms = parse_duration_ms(value);

@@ -1,4 +1,4 @@
-// The numbers of outputs in the chat's commands.
+// The numbers by which the chat's commands name outputs.
 #pragma once
 
 #include <string>

@@ -47,11 +47,12 @@ void add_put(CLI::App& command, ChunkPutOptions& options) {
           ->check(text());
   CLI::Option* file =
       command.add_option("--file", options.file, "The text of this file (-: stdin)");
-  CLI::Option* ids =
-      command.add_option("--token-ids", put.token_ids, "The text of these ids: 12,7,90")
-          ->delimiter(',')
-          ->check(whole_number(INT32_MAX))
-          ->allow_extra_args(false);
+  CLI::Option* ids = command
+                         .add_option("--token-ids", put.token_ids,
+                                     "The text that these token ids stand for: 12,7,90")
+                         ->delimiter(',')
+                         ->check(whole_number(INT32_MAX))
+                         ->allow_extra_args(false);
   argument->excludes(file)->excludes(ids);
   file->excludes(ids);
   const auto set_type = [&put](const std::string& name) {
@@ -61,11 +62,11 @@ void add_put(CLI::App& command, ChunkPutOptions& options) {
       .add_option_function<std::string>("--type", set_type,
                                         "SYSTEM_PROMPT, CONTEXT (default) or QUERY")
       ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "QUERY"}, CLI::ignore_case));
-  command.add_option("--name", put.name, "A name, shown with it")->check(text());
+  command.add_option("--name", put.name, "A name, which is shown with the chunk")->check(text());
   command.add_flag_callback(
       "--pin", [&put] { put.pinned = true; },
       "Protect the chunk from expiry and deletion, and its KV pages from eviction");
-  add_duration(command, "--ttl", put.ttl_ms, "Delete it after this time");
+  add_duration(command, "--ttl", put.ttl_ms, "Delete the chunk after this time");
   CLI::Option* priority =
       command.add_option("--priority", put.priority, "0 (evicted first) to 100")
           ->check(whole_number(wire::kChunkPriorityMax));
@@ -87,7 +88,7 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
       .add_option("NAME", update.name, "At most 128 bytes, without control characters")
       ->check(text())
       ->required();
-  add("touch", "Count a use of chunks").alias("use")->parse_complete_callback([&update] {
+  add("touch", "Count chunks as used once more").alias("use")->parse_complete_callback([&update] {
     update.touch = true;
   });
   const auto set = [](std::optional<bool>& flag, bool value) {
@@ -95,15 +96,16 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
   };
   add("pin", "Protect the chunks from expiry and deletion, and their KV pages from eviction")
       .parse_complete_callback(set(update.pinned, true));
-  add("unpin", "Undo a pin; after the last one, holders whose time is over end")
+  add("unpin", "Undo a pin; after the last pin, holders whose time is over end")
       .parse_complete_callback(set(update.pinned, false));
-  add("publish", "Let every tenant find chunks (tenant \"local\" only)")
+  add("publish", "Let every tenant find chunks; only tenant \"local\" may do this")
       .parse_complete_callback(set(update.published, true));
-  add("unpublish", "Undo that").parse_complete_callback(set(update.published, false));
+  add("unpublish", "Make published chunks private again")
+      .parse_complete_callback(set(update.published, false));
   CLI::App& ttl = add("ttl", "Set how long a chunk lives", Count::kOne);
   add_duration(ttl, "TIME", update.ttl_ms, "From now: 90s, 10m, 2h, 7d; never", Never::kWord)
       ->required();
-  CLI::App& priority = add("priority", "Set which pages are evicted first", Count::kOne);
+  CLI::App& priority = add("priority", "Set the eviction priority of chunks", Count::kOne);
   priority.add_option("PRIORITY", update.priority, "0 (evicted first) to 100")
       ->check(whole_number(wire::kChunkPriorityMax))
       ->required();
@@ -165,7 +167,7 @@ ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
   commands.list = chunk.add_subcommand(
       "list",
       "List chunks, newest first. KV: ready (the chunk holds its pages), pending (they will be "
-      "computed), cached (they stay until their room is needed), none");
+      "computed), cached (they stay until the space is needed), none");
   const auto set_type = [&options](const std::string& name) {
     options.list.type = chunk_type_from_string(name);
   };
@@ -174,7 +176,8 @@ ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
   commands.list
       ->add_option("--limit", options.list.limit, "The largest number of entries (1 to 1000)")
       ->check(CLI::Range(1, wire::kListLimitMax));
-  commands.search = chunk.add_subcommand("search", "Find chunks by words of their texts");
+  commands.search =
+      chunk.add_subcommand("search", "Find chunks by words in their name, text or question");
   commands.search
       ->add_option("QUERY", options.search.query,
                    "Words that must all be in the name, text or question; case and accents do "
@@ -200,7 +203,7 @@ ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
   commands.remove
       ->add_flag("--all", options.remove.all, "Give up all holders, turns of sessions included")
       ->excludes(name);
-  commands.put = chunk.add_subcommand("put", "Register a text; prints its id");
+  commands.put = chunk.add_subcommand("put", "Register a text, and print its id");
   add_put(*commands.put, options.put);
   commands.stats =
       chunk.add_subcommand("stats", "Show what chunks and pages take, and what was evicted");

@@ -36,7 +36,7 @@ void add_grammar_options(CLI::App& command, wire::GenerateRequest& params) {
       "The answer is a JSON object");
   CLI::Option* parts = command.add_option_function<std::string>(
       "--grammar", from_file("--grammar", GrammarKind::kParts),
-      "The answer combines texts and JSON as the file (-: stdin) says "
+      "The answer follows the grammar in this file (-: stdin), of texts and JSON "
       "(docs/constrained_output.md)");
   object->excludes(schema);
   parts->excludes(schema)->excludes(object);

@@ -34,8 +34,9 @@ CLI::Validator model_place() {
 ModelCommands add_model_commands(CLI::App& model, ModelOptions& options) {
   ModelCommands commands;
   model.require_subcommand(1);
-  commands.list = model.add_subcommand("list", "List the models, and which are loaded");
-  commands.load = model.add_subcommand("load", "Load a model; a request that names one does, too");
+  commands.list = model.add_subcommand("list", "List the models, and show which are loaded");
+  commands.load =
+      model.add_subcommand("load", "Load a model; a request that names a model also loads it");
   commands.load->add_flag("--estimate", options.estimate, "Only say how much memory it would take");
   commands.unload = model.add_subcommand("unload", "Unload a model; its chunks stay on disk");
   for (CLI::App* command : {commands.load, commands.unload}) {

@@ -33,11 +33,13 @@ void add_words(const CLI::App& app, const std::string& path, std::vector<Command
 
 OfflineCommands add_offline_commands(CLI::App& app, Options& options) {
   OfflineCommands commands;
-  CLI::App* config = app.add_subcommand("config", "The settings of cascaded, cascaded.toml(5)");
+  CLI::App* config = app.add_subcommand("config",
+                                        "Check and show the settings of cascaded, "
+                                        "cascaded.toml(5)");
   config->require_subcommand(1);
   commands.config_check = config->add_subcommand("check",
-                                                 "Check the settings; names file and line of "
-                                                 "mistakes");
+                                                 "Check the settings, and name the file and line "
+                                                 "of each mistake");
   commands.config_show =
       config->add_subcommand("show", "Print each setting's value, and where it was set");
   commands.config_manual =
@@ -52,7 +54,7 @@ OfflineCommands add_offline_commands(CLI::App& app, Options& options) {
   commands.config_manual->add_flag("--page", options.config.page,
                                    "The manual page cascaded.toml(5) instead");
   commands.completion =
-      app.add_subcommand("completion", "Print a shell's completions of our programs");
+      app.add_subcommand("completion", "Print shell completions of cascadectl and cascaded");
   commands.completion->add_option("SHELL", options.completion.shell, "bash, zsh or fish")
       ->required();
   commands.completion->add_option("--program", options.completion.program, "cascadectl or cascaded")

@@ -95,7 +95,7 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   wire::SamplingParams& sampling = params.sampling;
   command
       .add_option("--max-tokens", params.max_tokens,
-                  "The largest number of tokens of the answer (0: as many as the daemon allows)")
+                  "The most tokens that the answer may have (0: as many as the daemon allows)")
       ->check(whole_number(INT32_MAX));
   const auto add = [&](const char* name, std::optional<double>& value, const char* help) {
     command.add_option(name, value, help)->check(decimal_number());
@@ -132,8 +132,8 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
       .add_option_function<std::string>(
           "--on-missing",
           [&params](const std::string& name) { params.on_missing = on_missing_from_string(name); },
-          "What to do if an earlier turn, or a named chunk, does not exist any more: error (the "
-          "default) or skip")
+          "What to do if an earlier turn or a named chunk no longer exists: error (the default) "
+          "or skip")
       ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
   command.add_flag_callback(
       "--no-reuse", [&params] { params.reuse = false; },
@@ -169,7 +169,8 @@ void add_generate(CLI::App& command, Parsed& parsed) {
   command.add_flag("--raw", generate.raw,
                    "Send the prompt unchanged, without the chat template; special tokens in it "
                    "are not recognised");
-  command.add_flag("--logprobs", generate.params.logprobs, "Log-probabilities of the tokens");
+  command.add_flag("--logprobs", generate.params.logprobs,
+                   "Print the log-probabilities of the tokens");
   command
       .add_option("--top-logprobs", generate.params.top_logprobs,
                   "With --logprobs and --json: also those of this many of the likeliest tokens "
@@ -179,20 +180,20 @@ void add_generate(CLI::App& command, Parsed& parsed) {
   session->excludes("--raw");
   command
       .add_option("--previous-output", generate.params.previous_output,
-                  "Go on with the conversation that this output ended")
+                  "Continue the conversation whose last turn is this output")
       ->check(text())
       ->check(not_empty())
       ->excludes(session)
       ->excludes("--raw");
   CLI::Option* stream =
       command.add_flag("--stream", generate.stream,
-                       "Print the answer as it comes, also if this is not a terminal; with "
+                       "Print the answer as it comes, even if this is not a terminal; with "
                        "--json: JSON lines");
   command
       .add_option(
           "--batch", generate.batch,
           "Answer the prompts of a file (-: stdin), one on each line: text, or a JSON object "
-          "with a query and fields of the protocol's GenerateRequest")
+          "with \"query\" and other fields of the protocol's GenerateRequest")
       ->excludes(stream)
       ->excludes(session)
       ->excludes("--query")
@@ -212,14 +213,14 @@ void add_upkeep(CLI::App& app, Parsed& parsed) {
   parsed.backup = app.add_subcommand("backup", "Copy everything that a daemon keeps on disk");
   parsed.backup
       ->add_option("DIR", upkeep.directory,
-                   "The folder of the copy, a state directory; it must not exist yet, or be empty")
+                   "The folder of the copy, a state directory; it must be empty, or not exist yet")
       ->check(text())
       ->required();
   for (CLI::App* command : {parsed.fsck, parsed.backup}) {
     command
         ->add_option("--state-dir", upkeep.state_dir,
-                     "The daemon's state directory, whether it runs or not (default: that of "
-                     "cascaded; with --endpoint: that of the daemon there)")
+                     "The state directory of a daemon, running or not (default: the one that "
+                     "cascaded would use; with --endpoint: that of the daemon there)")
         ->check(text());
   }
 }
@@ -233,7 +234,8 @@ void add_keys(CLI::App& key, Parsed& parsed) {
       ->check(text());
   parsed.key_new->add_flag(
       "--curve", options.curve,
-      "Make a key pair for TCP: writes it to --file, a new file, and prints the public key");
+      "Make a key pair for TCP: write it to --file, which must not exist yet, and print the "
+      "public key");
   parsed.key_allow = key.add_subcommand("allow", "Let a client with this public key use TCP");
   parsed.key_allow->add_option("KEY", options.key, "Its public key")->required();
   parsed.key_allow->add_option("--tenant", options.tenant, "Its tenant")->capture_default_str();
@@ -260,7 +262,7 @@ void add_commands(CLI::App& app, Parsed& parsed) {
       ->check(text())
       ->transform(model_name());
   app.add_flag("--json", options.json, "Print JSON");
-  parsed.status = app.add_subcommand("status", "Show what the daemon runs, holds and did");
+  parsed.status = app.add_subcommand("status", "Show what the daemon runs, holds and has done");
   parsed.generate = app.add_subcommand("generate", "Answer one prompt");
   add_generate(*parsed.generate, parsed);
   parsed.chat =
@@ -389,9 +391,9 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
   app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
   app.footer(
-      "Exit codes: 0 done; 1 the request, or a command of a chat in a pipe, failed; 2 the "
-      "command line, or\nwhat it asks for, is wrong; 3 no daemon answers; 4 a limit of tokens "
-      "cut an answer of generate.");
+      "Exit codes: 0 done; 1 the request, or a command of a chat in a pipe, failed, or a check\n"
+      "found a problem; 2 the command line, or what it asks for, is wrong; 3 no daemon answers;\n"
+      "4 generate answered, but a token limit or the end of the context cut the answer.");
   Parsed parsed;
   add_commands(app, parsed);
   try {

@@ -43,7 +43,8 @@ SessionCommands add_session_commands(CLI::App& session, CLI::App& policy, Option
       ->capture_default_str();
   commands.show = session.add_subcommand("show", "Show one session and its turns");
   add_name(*commands.show, options.session.name);
-  commands.remove = session.add_subcommand("delete", "Delete a session; its outputs stay");
+  commands.remove =
+      session.add_subcommand("delete", "Delete a session; without --outputs, its outputs stay");
   add_name(*commands.remove, options.session.name);
   commands.remove->add_flag("--outputs", options.session.outputs,
 
@@ -51,7 +52,7 @@ SessionCommands add_session_commands(CLI::App& session, CLI::App& policy, Option
   policy.require_subcommand(1);
   commands.policy_list = policy.add_subcommand("list", "List how long chunks of each type live");
   commands.policy_set = policy.add_subcommand(
-      "set", "Set how long chunks of a type live that are made from now on without --ttl");
+      "set", "Set how long chunks of a type live if they are made from now on without --ttl");
   add_policy_set(*commands.policy_set, options.policy);
   for (CLI::App* parent : {&session, &policy}) {
     for (CLI::App* command : parent->get_subcommands({})) command->fallthrough();

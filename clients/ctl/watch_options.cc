@@ -34,11 +34,12 @@ void add_bench(CLI::App& app, WatchCommands& commands, BenchOptions& bench) {
         ->check(CLI::Range(int32_t{1}, most))
         ->capture_default_str();
   };
-  add("--prompt-tokens", bench.prompt_tokens, "About how many tokens a prompt has", 1 << 20);
+  add("--prompt-tokens", bench.prompt_tokens, "The approximate number of tokens of a prompt",
+      1 << 20);
   add("--tokens", bench.tokens, "How many tokens an answer has", 1 << 16);
   add("--batch", bench.batch, "How many answers are made at once",
       static_cast<int32_t>(client::kBatchRequestsMax));
-  add("--repeat", bench.repeat, "How many repetitions the printed medians are of", 100);
+  add("--repeat", bench.repeat, "How often each measurement is repeated; medians are printed", 100);
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ WatchCommands add_watch_commands(CLI::App& app, WatchOptions& options, BenchOpti
       ->check(kind());
   commands.events
       ->add_option("--since", options.since,
-                   "Begin after the event of this number; 0: with the oldest that is kept")
+                   "Begin after the event with this number; 0: with the oldest that is kept")
       ->check(CLI::Range(int64_t{0}, INT64_MAX));
   commands.top =
       app.add_subcommand("top", "Show requests, speeds, memory and chunks, until Ctrl-C");

@@ -162,7 +162,7 @@ void WordWrap::close_unit() {
   cluster_ = 0;
 }
 
-// The column of the cursor, from 0; the number of columns if the line is full.
+// The column of the cursor, counted from 0. If the line is full, it is the number of columns.
 int WordWrap::column() const {
   const int width = margin_ + cells_;
   return width <= columns_ ? width : (width - 1) % columns_ + 1;

@@ -14,8 +14,8 @@ namespace cascade::ctl {
 // so are lines between ``` and ```.
 class WordWrap {
  public:
-  // `margin`: the columns that the caller's own mark takes before every line. `hanging`: the spaces
-  // that are written before a line that continues another.
+  // `margin`: the columns of the mark that the caller writes before every line. `hanging`: the
+  // spaces that are written before a line that continues another.
   explicit WordWrap(int margin = 0, int hanging = 0) : margin_(margin), hanging_(hanging) {}
 
   // Takes `text`, the next piece, which is sanitized (base/sanitized.h), and returns what to write

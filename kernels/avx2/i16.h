@@ -39,7 +39,7 @@ struct I16 {
     x = _mm_add_epi32(x, _mm_shuffle_epi32(x, 0xB1));
     return _mm_cvtsi128_si32(x);
   }
-  // As 16 bytes; each in [-128, 127].
+  // Stores the values as 16 bytes; each must be in [-128, 127].
   void store_int8(int8_t* p) const {
     const __m128i words =
         _mm_packs_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));

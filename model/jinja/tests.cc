@@ -77,7 +77,7 @@ bool is_callable(const Value& value) {
          value.bound_method() != nullptr || value.loop() != nullptr;
 }
 
-// Whether the subject, as text, is all in lower (upper) case.
+// Whether the subject, as text, is entirely in lower case, or, without kLower, in upper case.
 template <bool kLower>
 Result<bool> is_of_case(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(MarkedText text, to_text(runtime, subject));

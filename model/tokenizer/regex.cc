@@ -26,7 +26,7 @@ constexpr uint32_t kMatchHeapKiB = 64 * 1024;
 
 // PCRE2 cannot be interrupted, and each step may read the rest of the text. So a call gets few
 // steps and few starts at first, and more of them only while there is time.
-constexpr uint32_t kFirstSteps = 64;  // a word takes 1 to 10
+constexpr uint32_t kFirstSteps = 64;  // a word takes 1 to 10 steps
 constexpr uint32_t kStepsGrowth = 4;
 constexpr size_t kStartsMax = 4096;
 // The largest number of bytes that a call may read for each step: each of its starts may read the

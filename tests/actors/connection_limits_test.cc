@@ -54,7 +54,7 @@ class Silent {
     for (const int socket : sockets_) ::close(socket);
   }
 
-  // Waits until the listener has taken the connection, or has room for it.
+  // Connects, and waits until the listener has accepted the connection or has room for it.
   void connect(const std::string& path) {
     const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ASSERT_GE(socket, 0);

@@ -77,9 +77,10 @@ TEST(ModelPlace, of_a_file_is_the_name_of_its_model) {
   EXPECT_EQ(name_of("/srv/models/folder/"), "folder");
   EXPECT_EQ(name_of("/opt/demo"), "demo");
   // The same file name in another folder is another model.
-  EXPECT_THAT(name_of("/home/me/tiny-Q8_0.gguf"),
-              HasSubstr("is not one of the daemon's models, which are: demo, tiny-Q8_0, big, folder; "
-                        "the daemon loads what is in /srv/models"));
+  EXPECT_THAT(
+      name_of("/home/me/tiny-Q8_0.gguf"),
+      HasSubstr("is not one of the daemon's models, which are: demo, tiny-Q8_0, big, folder; "
+                "the daemon loads what is in /srv/models"));
   EXPECT_THAT(name_of("other.gguf"), HasSubstr("put it, or a link to it, there"));
   EXPECT_TRUE(is_model_file("x.gguf"));
   EXPECT_TRUE(is_model_file("./x"));

@@ -313,7 +313,7 @@ TEST(Options, help_tells_the_exit_codes) {
   EXPECT_EQ(exit_code({"--help"}), kExitOk);
   const std::string help = ::testing::internal::GetCapturedStdout();
   for (const char* code :
-       {"0 done", "1 the request", "2 the command", "3 no daemon", "4 a limit"}) {
+       {"0 done", "1 the request", "2 the command", "3 no daemon", "4 generate answered"}) {
     EXPECT_THAT(help, ::testing::HasSubstr(code));
   }
 }

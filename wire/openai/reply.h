@@ -15,7 +15,7 @@ namespace cascade::openai {
 struct ReplyContext {
   std::string id;
   std::string model;
-  std::string fingerprint;  // of build and model: equal ones give equal answers for a seed
+  std::string fingerprint;  // of build and model; with equal ones, a seed gives equal answers
   int64_t created = 0;      // Unix time, seconds
 };
 

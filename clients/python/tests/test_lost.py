@@ -221,7 +221,10 @@ class WrongAnswerTest(ClientTest):
 
         _, client = self.start(handle)
         self.assert_fails(
-            lambda: client.generate(prompt("x")), "unavailable", "endpoint", "does not follow the protocol"
+            lambda: client.generate(prompt("x")),
+            "unavailable",
+            "endpoint",
+            "does not follow the protocol",
         )
 
     def test_messages_beyond_the_limits_end_the_connection(self) -> None:
