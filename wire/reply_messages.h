@@ -358,15 +358,13 @@ struct ModelReply {
   ModelInfo model;
 };
 
-// ErrorReply (below) is the end of a request that failed. `retry_after_ms` > 0: it is worth trying
-// again after that time.
-//
-// Loading says how far a daemon has got that was just started and loads its model.
+// How far a daemon that was just started has loaded its model.
 struct Loading {
   int64_t done_bytes = 0;   // of the model's files, or of its packed weights: read so far
   int64_t total_bytes = 0;  // of all of these; 0: not known yet
 };
 
+// The end of a request that failed. `retry_after_ms` > 0: it is worth trying again after that time.
 struct ErrorReply {
   Error error;
   int64_t retry_after_ms = 0;
