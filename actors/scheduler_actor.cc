@@ -152,7 +152,7 @@ class SchedulerActor {
     send(door_name(client.door, client.tenant), *std::move(frames));
   }
 
-  // A job that is larger than a message may be fails.
+  // A job fails if it is larger than a message is allowed to be.
   void give(Actor to, const wire::Envelope& envelope) {
     auto frames = wire::encode(envelope);
     if (!frames.ok()) {

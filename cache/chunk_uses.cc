@@ -15,8 +15,8 @@ bool ChunkUses::add(const ChunkName& chunk, const Use& use) {
       return news;
     }
   }
-  // A sweep costs in proportion to the number of notes, so it waits for a share of that number in
-  // new uses.
+  // The cost of a sweep is proportional to the number of notes, so the next one comes only after a
+  // proportional number of new uses.
   if (size_ >= uses_max_ / 2 && ++new_since_sweep_ > uses_max_ / 8) sweep();
   if (size_ >= uses_max_) return false;
   const auto entry = by_chunk_.try_emplace(chunk).first;

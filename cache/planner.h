@@ -99,8 +99,8 @@ struct PlanInput {
     int64_t end = 0;
   };
   std::optional<Prompt> prompt;  // of a request
-  // The prompt's tenant is below its share and those that decode are above theirs: it need not wait
-  // for their decodes.
+  // The prompt's tenant is below its share and those that decode are above theirs: the prompt
+  // need not wait for their decodes.
   bool prompt_is_owed = false;
   std::optional<Prompt> idle_prompt;  // of a retained output, only when there is nothing else to do
   double prompt_budget_us = 0;        // see PromptBudget

@@ -78,8 +78,8 @@ std::string allowed_of(const Setting& setting) {
              std::to_string(setting.most) + " (" + std::string(setting.allowed) + ")";
     case Kind::kShare: return "a number from 0 to 1";
     case Kind::kSize:
-      return "a whole number of bytes from 1 to 9223372036854775807, or of KiB, MiB or GiB "
-             "followed by K, M or G (512M, 4G)";
+      return "a whole number of bytes from 1 to 9223372036854775807, or one with K, M or G after "
+             "it for KiB, MiB or GiB (512M, 4G)";
     case Kind::kList: return "a list: " + std::string(setting.allowed);
     case Kind::kText:
     case Kind::kPath: return std::string(setting.allowed);
@@ -103,8 +103,8 @@ Status check(const Setting& setting, const std::vector<std::string>& texts,
 Result<int64_t> parse_size(const std::string& where, const std::string& text) {
   const Error bad = invalid_argument(where,
                                      "must be a whole number of bytes from 1 to "
-                                     "9223372036854775807, or of KiB, MiB or GiB followed by K, "
-                                     "M or G (512M, 4G), got \"" +
+                                     "9223372036854775807, or one with K, M or G after it for "
+                                     "KiB, MiB or GiB (512M, 4G), got \"" +
                                          text + "\"");
   int64_t number = 0;
   const char* const end = text.data() + text.size();

@@ -25,7 +25,7 @@ constexpr Setting kSettings[] = {
      "template of the model NAME",
      "A model whose template cannot be used is loaded, and answers raw prompts only."},
     {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4", 0, 0, false,
-     "number type of the weights; auto: the type of most weights in the model's files",
+     "number type of the weights; auto: what most bytes of the model's files suggest",
      "auto keeps the files' values, exactly or nearly: plain numbers as bf16, Q4_0 as int4, "
      "other GGUF blocks as int8. int8 is nearly twice as fast as bf16 and costs 0.1 % of "
      "perplexity (docs/QUALITY.md)."},
@@ -66,10 +66,11 @@ constexpr Setting kSettings[] = {
      "another tenant, with chunks and pages of its own, at the socket RUN_DIR/tenant-NAME.sock",
      "One tenant, local, always exists: users who trust each other can share it."},
 
-    {"http", Kind::kText, kHttp, "", "no HTTP, except on a socket of cascaded.socket",
+    {"http", Kind::kText, kHttp, "",
+     "no HTTP, except on a socket that systemd passes (cascaded.socket)",
      "ADDRESS:PORT, PORT or unix:PATH", 0, 0, false,
      "serve HTTP at ADDRESS:PORT, at PORT of 127.0.0.1, or at unix:PATH",
-     "HTTP is off, because anybody who can connect to a port without keys may use it."},
+     "HTTP is off by default: anybody who can connect to a port that has no keys can use it."},
     {"http-keys", Kind::kPath, kHttp, "", "none: clients need no key", "a file", 0, 0, true,
      "file of API keys (cascadectl key new); required to serve other machines",
      "A daemon for one person on one machine needs none."},
@@ -82,7 +83,8 @@ constexpr Setting kSettings[] = {
      "a web site whose pages may call the daemon from browsers, such as https://app.example "
      "(CORS)",
      "If other sites were not refused, any page that somebody visits could use the model "
-     "unnoticed. The value * needs http-keys, and an address of this machine."},
+     "unnoticed. With the value *, http_keys must be set, and http must be an address of this "
+     "machine."},
     {"http-model-alias", Kind::kList, kHttp, "", "none", "ALIAS=NAME", 0, 0, false,
      "another name for a model, for programs that insist on theirs: gpt-4o=default",
      "A name that no model has is an error, so that nobody gets an answer from a model that they "
@@ -90,8 +92,8 @@ constexpr Setting kSettings[] = {
 
     {"tcp", Kind::kText, kTcp, "", "no TCP", "ADDRESS:PORT, or PORT of 127.0.0.1", 0, 0, false,
      "serve ZeroMQ clients of other machines at tcp://ADDRESS:PORT, encrypted (CURVE)",
-     "TCP is off, because clients on this machine have the ipc socket. It needs tcp-key and "
-     "tcp-clients."},
+     "TCP is off by default: clients on this machine have the ipc socket. It needs tcp_key and "
+     "tcp_clients."},
     {"tcp-key", Kind::kPath, kTcp, "", "none", "a file", 0, 0, false,
      "file of the daemon's key pair (cascadectl key new --curve)",
      "Clients know the daemon by its public key. Nobody else may read the file."},
@@ -105,15 +107,15 @@ constexpr Setting kSettings[] = {
      "The weights need memory, too, and so does the system. Pages take memory when they need it, "
      "and give it back when they do not."},
     {"max-model-memory", Kind::kSize, kMemory, "", "no limit", "", 0, 0, false,
-     "the most memory that all loaded models may take by estimate (weights, kv-memory and "
+     "the most memory that all loaded models may take by estimate (weights, kv_memory and "
      "buffers of each); beyond it, the model that has been unused for longest is unloaded",
      "How many fit depends on the models: see cascadectl model list. The default model stays "
      "loaded."},
     {"grammar-memory", Kind::kSize, kMemory, "64M", "", "", 0, 0, false,
      "the most memory for compiled grammars of each loaded model; beyond it, those that have "
      "been unused for longest are removed, and compiled again when they are needed",
-     "A grammar takes about 10 to 200 KiB, and up to 5 MiB with the results that are kept while "
-     "it constrains answers."},
+     "A grammar takes about 10 to 200 KiB. While it constrains answers, results are kept with "
+     "it: up to 5 MiB in all."},
     {"max-disk", Kind::kSize, kMemory, "10G", "", "", 0, 0, false,
      "the most disk space for KV pages in the state directory; beyond it, those that have been "
      "unused for longest are removed, except those that pinned chunks need",
@@ -130,7 +132,7 @@ constexpr Setting kSettings[] = {
      "answer is computed once more, in idle time."},
     {"max-pinned", Kind::kShare, kMemory, "0.5", "", "", 0, 0, true,
      "the largest share of the KV pages that pinned chunks may protect from eviction",
-     "The other half stays free for running requests, whatever is pinned."},
+     "With the default, the other half stays free for running requests, whatever is pinned."},
     {"chunk-memory-ratio", Kind::kShare, kMemory, "0.9", "", "", 0, 0, true,
      "the largest share of the KV pages that retained chunks may hold; beyond it, the least "
      "valuable chunks release their pages",
@@ -154,7 +156,7 @@ constexpr Setting kSettings[] = {
     {"stop-timeout", Kind::kInteger, kLimits, "10", "", "seconds", 1, 3600, true,
      "how many seconds a stop may take: running requests have this time to finish, and their "
      "results are written",
-     "It is less than the time that service managers wait (TimeoutStopSec=, 40 s)."},
+     "The default is less than the time that service managers wait (TimeoutStopSec=, 40 s)."},
 
     {"log-level", Kind::kChoice, kLog, "info", "", "debug, info, warn, error", 0, 0, true,
      "the least severity that is logged, to standard error",

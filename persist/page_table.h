@@ -122,10 +122,10 @@ class PageTable {
   // Pages that were found and that nothing accounts for: nobody knows whose text they contain.
   // Parents before their children.
   Result<std::vector<StoredPage>> found();
-  // Pages that were stored for chunks that are all gone, that contain no text of another chunk, and
-  // that do not come before a page that stays. Pages that stay: those of an existing chunk or a
-  // prefix; those of a prompt, which have no owner; and those that were found. Parents before their
-  // children.
+  // Pages that can be removed: all chunks that they were stored for are gone, they contain no text
+  // of another chunk, and no page after them stays. These stay: pages of existing chunks and
+  // prefixes, pages of prompts (which have no owner), and pages that were found. Parents before
+  // their children.
   Result<std::vector<StoredPage>> unaccounted();
 
   // Notes a use; does nothing if the page is not stored. A page's uses are removed with it.

@@ -95,7 +95,7 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   wire::SamplingParams& sampling = params.sampling;
   command
       .add_option("--max-tokens", params.max_tokens,
-                  "The most tokens that the answer may have (0: as many as the daemon allows)")
+                  "The most tokens that the answer may have (0: the daemon's default)")
       ->check(whole_number(INT32_MAX));
   const auto add = [&](const char* name, std::optional<double>& value, const char* help) {
     command.add_option(name, value, help)->check(decimal_number());
@@ -107,7 +107,8 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
       .add_option("--top-k", sampling.top_k,
                   "Sample from this many of the likeliest tokens (0: all)")
       ->check(whole_number(wire::kTopKMax));
-  add("--min-p", sampling.min_p, "The least likelihood of a token, relative to the likeliest");
+  add("--min-p", sampling.min_p,
+      "Leave out tokens that are less likely than this share of the likeliest one");
   add_penalties(command, sampling);
   command.add_option("--seed", sampling.seed, "The same seed gives the same text")
       ->check(seed_number());

@@ -74,7 +74,10 @@ WatchCommands add_watch_commands(CLI::App& app, WatchOptions& options, BenchOpti
           "How often to look (default: 1s)")
       ->check(interval());
   for (CLI::App* command : {commands.events, commands.top}) {
-    command->add_option("--count", options.count, "End after this many events or looks")
+    const bool events = command == commands.events;
+    command
+        ->add_option("--count", options.count,
+                     events ? "End after this many events" : "End after this many updates")
         ->check(CLI::Range(int64_t{1}, INT64_MAX));
   }
   return commands;

@@ -54,8 +54,8 @@ constexpr std::array<Computed, 12> kComputed = {{
     {"rope.scaling.yarn_log_multiplier"},
 }};
 
-// The number of layers by which readers know the largest Gemma 3. It divides its queries by the
-// square root of a head's share of the hidden size, which files do not say.
+// Readers recognise the largest Gemma 3 by this number of layers. That model divides its queries by
+// the square root of a head's share of the hidden size, which files do not say.
 constexpr int64_t kGemmaLargestLayers = 62;
 
 // The base of architecture llama where files leave it out, as those of its first generation do.

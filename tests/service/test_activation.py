@@ -72,7 +72,7 @@ class Activation(unittest.TestCase):
     def test_what_is_no_listening_socket_is_refused_by_name(self):
         plain, listening = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), tcp_socket()
         for wrong, words in (([plain], "not a listening stream socket"),
-                             ([listening, tcp_socket()], "there may be one")):
+                             ([listening, tcp_socket()], "only one is allowed")):
             with Service(sockets=wrong, folder=self.folder, wait=False) as service:
                 self.assertEqual(service.process.wait(60), 1)
                 self.assertIn("LISTEN_FDS", service.log())

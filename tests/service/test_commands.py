@@ -163,13 +163,13 @@ class Completion(unittest.TestCase):
         self.assertEqual(ctl("completion", "csh").returncode, 2)
 
 
-class Readme(unittest.TestCase):
-    def test_the_script_of_the_chat_prints_what_the_readme_says(self):
-        readme = (SOURCE / "README.md").read_text(encoding="utf-8")
-        said = re.search(r"    \$ printf '(/system .*?)' .*?temperature 0\n(.*?)\n\n", readme, re.S)
-        lines = said[1].replace("\\n", "\n")
-        expected = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in said[2].split("\n")]
-        # The K and V that are computed in idle time may not exist yet.
+class Manual(unittest.TestCase):
+    def test_the_script_of_the_chat_prints_what_the_manual_says(self):
+        manual = (SOURCE / "docs/manual.md").read_text(encoding="utf-8")
+        command, said = re.search(r"    \$ (printf .*?temperature 0)\n(.*?)\n\n", manual,
+                                  re.S).groups()
+        expected = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in said.split("\n")]
+        # The second output may not have been prefilled in idle time yet.
         late = [line[:-3] + ["0", "B", "ID"] if line[0] == "2" else line for line in expected]
         with Service() as service:
             done = subprocess.run(["bash", "-c", command], capture_output=True, text=True,
@@ -196,6 +196,7 @@ class Looks(unittest.TestCase):
             done = service.ctl("doctor", check=False)
             self.assertEqual(done.returncode, 1)
             self.assertIn("no daemon answers", done.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

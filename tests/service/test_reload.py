@@ -32,7 +32,7 @@ class Reload(unittest.TestCase):
             self.assertEqual(self.status(service)["kv_type"], "int8")
             log = service.log()
             self.assertIn(f"changed: --max-waiting ({service.config_path}:1: max_waiting)", log)
-            self.assertIn("takes a restart: --kv ", log)
+            self.assertIn("needs a restart: --kv ", log)
             # This is reported again until the restart; applied changes are not.
             self.reload(service)
             service.wait_for_log("needs a restart: --kv ", count=2)

@@ -72,8 +72,8 @@ class Ledger {
   // Whether the chunk will exist for a while yet.
   static bool lasts(const Chunk& chunk);
 
-  // After a restart: the chunk `id` is missing, or is as `seen`. Both return what is wrong.
-  // `asked_us`: a time before the daemon was asked.
+  // These two are called after a restart: the first if the chunk `id` is missing, the second if it
+  // exists as `seen`. They return what is wrong. `asked_us`: a time before the daemon was asked.
   std::string check_missing(const std::string& id);
   std::string check_there(const Chunk& seen, int64_t asked_us);
   // A chunk that no ledger has: takes it if the open operation can have made it and has made it

@@ -62,8 +62,8 @@ class Erasures {
   // The chunk's removal failed for now. Returns the replies that waited for it.
   std::vector<ErasureReply> fail(const StoredName& chunk, const Error& error);
 
-  // True if some of `reply.chunks` are being removed: the reply is kept until they are gone, when
-  // end() returns it, or until a removal fails, when fail() does.
+  // True if some of `reply.chunks` are being removed: the reply is kept. end() returns it once all
+  // of them are gone, or fail() once a removal fails.
   bool wait(ErasureReply& reply);
   // True if some of `outputs` are being removed: end() returns the session when they are gone, even
   // if a removal failed before. A crash before that brings the session back, so that it can be
