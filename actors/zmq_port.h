@@ -46,9 +46,10 @@ class ZmqContext {
 
 // The domain of our CURVE sockets; libzmq asks the ZapHandler about them.
 inline constexpr char kZapDomain[] = "cascade";
-// The domain of our other doors: the ZapHandler, if there is one, lets everybody in. A socket that
-// has a domain does not speak ZMTP 1.0 and 2.0. libzmq 4.3.4 ends the process when a client speaks
-// them while the socket is being closed (zmtp_engine.cpp, process_routing_id_msg).
+// The domain of our other doors, where the ZapHandler, if there is one, lets everybody in. They
+// have a domain because a socket with one does not speak ZMTP 1.0 and 2.0: libzmq 4.3.4 ends the
+// process when a client speaks these while the socket is being closed (zmtp_engine.cpp,
+// process_routing_id_msg).
 inline constexpr char kOpenZapDomain[] = "cascade-open";
 
 enum class SendResult {

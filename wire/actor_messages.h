@@ -316,7 +316,7 @@ struct StoredPages {
   uint64_t job = 0;
   std::vector<StoredPage> pages;
   PageUses uses;
-  // For each whole first page that is stored of other models: the digest of its tenant and tokens.
+  // For each whole first page that other models have stored: the digest of its tenant and tokens.
   std::vector<std::string> other_models;
   bool more = false;  // others follow
 };

@@ -48,8 +48,8 @@ void Choices::send(Choice& choice) {
   choice.exchange->send(std::move(request));
 }
 
-// Whether the choice was refused because there was no place, and is to be sent again: other choices
-// of the call have found a place.
+// Whether the choice was refused for lack of a place and is to be sent again. It is only if another
+// choice of the call has found a place.
 bool Choices::put_back(Choice& choice, const wire::Message& message) {
   const auto* refused = std::get_if<wire::ErrorReply>(&message);
   const bool any_accepted = std::ranges::any_of(choices_, &Choice::accepted);

@@ -9,7 +9,8 @@
 namespace cascade {
 namespace {
 
-// The time after which to try again: while nothing has been measured, and at least and at most.
+// The time after which a refused client should try again: the one that is told while nothing has
+// been measured, the shortest, and the longest.
 constexpr int64_t kRetryAfterMs = 1000, kRetryAfterMsMin = 20, kRetryAfterMsMax = 60'000;
 
 // Says how much of a full queue is the tenant's, if others also have places in it.

@@ -27,8 +27,8 @@ constexpr const char* kBodyHead =
     "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     "Content-Length: 100000\r\n\r\n";
 constexpr const char* kSlowHead = "GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
-// The requests of a slow reader. Their answers have about 200 KB, more than the two sockets hold if
-// the reader's has little room.
+// The requests of a slow reader. Their answers have about 200 KB. That is more than the buffers of
+// both sockets hold, since the reader's is small.
 constexpr int kRequestsOfReader = 16;
 constexpr int kReceiveBytes = 4096;
 

@@ -62,7 +62,8 @@ TEST(ChunkRegistry, another_tenants_chunk_is_not_found_by_any_way) {
     for (const char* id : {"chunk_00000001", "chunk_0000000", "alice"}) {
       const auto found = registry.find(tenant, id);
       if (found.ok()) {
-        EXPECT_EQ((*found)->chunk.tenant, tenant);  // bob's own, by a beginning
+        EXPECT_EQ((*found)->chunk.tenant,
+                  tenant);  // bob's own chunk, found by the beginning of its id
         continue;
       }
       EXPECT_EQ(found.error().code, ErrorCode::kNotFound);

@@ -87,7 +87,7 @@ TEST(OpenAiResponses, any_output_is_a_response_to_its_question) {
   }
 }
 
-// All calls used to be parsed and written anew for each of them, which took minutes.
+// For each call, all calls before it used to be parsed and written again, which took minutes.
 TEST(OpenAiResponses, a_turn_may_have_many_calls) {
   constexpr size_t kCalls = 20'000;
   OrderedJson items = OrderedJson::array();
