@@ -32,7 +32,7 @@ std::string problem_of(const Status& status) {
 TEST(IncompleteFile, pointers_of_git_lfs_and_web_pages_are_told_from_files) {
   EXPECT_EQ(problem_of(check_is_downloaded("m.gguf", std::string_view(kPointer))),
             "data_corrupt: m.gguf: is a Git-LFS pointer, and the file itself, of 1503300328 "
-            "bytes, does not exist: run `git lfs pull` in its folder, or download it");
+            "bytes, is not there: run `git lfs pull` in its folder, or download it");
   const std::string_view sizeless = "version https://git-lfs.github.com/spec/v1\noid x\n";
   EXPECT_THAT(problem_of(check_is_downloaded("m", sizeless)), HasSubstr("the file itself is not"));
   for (const std::string_view page : {"<!DOCTYPE html><html>", "\n <HTML lang=en>"}) {

@@ -84,8 +84,8 @@ void add_tensors(std::vector<GgufSeed>& seeds) {
   bad("five-dimensions", {1, 1, 1, 1, 8}, kGgmlF32, 0, "has 5 dimensions");
   bad("offset-beyond-file", {8}, kGgmlF32, 1u << 30, "ends at byte");
   bad("data-beyond-file", {16}, kGgmlF32, 0, "ends at byte 64 of the data, which has 32");
-  bad("offset-not-aligned", {4}, kGgmlF32, 8, "no multiple of the alignment");
-  bad("row-of-half-a-block", {16, 2}, kGgmlQ8_0, 0, "no multiple of the 32");
+  bad("offset-not-aligned", {4}, kGgmlF32, 8, "not a multiple of the alignment");
+  bad("row-of-half-a-block", {16, 2}, kGgmlQ8_0, 0, "not a multiple of the 32");
   bad("unknown-tensor-type", {8}, 0xFFFF'FFFF, 0, "number 4294967295");
   bad("type-we-do-not-read", {256}, 19, 0, "has type IQ1_S");
   const auto table = [](const Add& add) { return only(add) + std::string(64, 'x'); };
@@ -139,7 +139,7 @@ void add_tokens(std::vector<GgufSeed>& seeds) {
   names[1] = "\xFF\xFE";
   tokens("piece-of-no-utf8", names, "must be UTF-8");
   names[1] = names[0];
-  tokens("piece-twice", names, "occurs twice");
+  tokens("piece-twice", names, "is given twice");
   const std::vector<std::string> signs = {"<unk>", "<s>", "<0x-1>", "<0x+1>"};
   const auto with_signs = [&](GgufWriter& w) {
     w.text("tokenizer.ggml.model", "llama").texts("tokenizer.ggml.tokens", signs);
@@ -147,7 +147,7 @@ void add_tokens(std::vector<GgufSeed>& seeds) {
     w.numbers<float>("tokenizer.ggml.scores", GgufValueType::kF32, {0, 0, 0, 0});
     w.flag("tokenizer.ggml.add_bos_token", false);
   };
-  seeds.push_back(changed("byte-token-with-a-sign", "tokenizer.ggml", "is not the name of a byte",
+  seeds.push_back(changed("byte-token-with-a-sign", "tokenizer.ggml", "names no byte",
                           {"model", "tokens", "types", "eos"}, with_signs));
   const auto few_types = [](GgufWriter& w) {
     w.numbers<int32_t>("tokenizer.ggml.token_type", GgufValueType::kI32, {1});
