@@ -21,7 +21,8 @@ constexpr size_t kDigits = 8;
 
 const KvBlock kZeros{};
 
-// What is in the place of a KV file, according to the error of open(); empty if that does not tell.
+// Returns a description of the thing in place of a KV file, by the error of open(); empty if the
+// error does not tell.
 std::string in_its_place(int open_errno) {
   switch (open_errno) {
     case EISDIR: return "is a folder";

@@ -95,7 +95,7 @@ class KvStore {
   // the memory after the good pages is unspecified. A page that is damaged, or has other token ids
   // than the caller says, gives an error once (kDataCorrupt), and is not found from then on.
   PagesRead read(uint64_t page_bytes, std::span<const PageRead> pages);
-  // What is known of a page; nullopt if it is not stored.
+  // Returns the row of a page; nullopt if the page is not stored.
   Result<std::optional<StoredPage>> find(const Digest& key) { return table_.find(key); }
   // All pages of a model, parents before their children.
   Result<std::vector<StoredPage>> pages(const Digest& model) { return table_.of_model(model); }

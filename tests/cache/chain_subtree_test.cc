@@ -1,4 +1,4 @@
-// What is removed with a deleted chunk: its pages and all that goes on from them.
+// The removal of a deleted chunk removes its pages and all pages after them.
 #include <gtest/gtest.h>
 
 #include "tests/cache/chain_memory.h"

@@ -1,4 +1,4 @@
-// What is remembered of removed pages.
+// The log remembers removed pages, and why they were removed.
 #include "cache/removal_log.h"
 
 #include <gtest/gtest.h>

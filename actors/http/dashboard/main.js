@@ -1,4 +1,4 @@
-// What is now, and the clock of it all.
+// The present state, and the clock that refreshes it.
 
 const POLL_MS = 1000; // how often the daemon is asked
 

@@ -134,7 +134,7 @@ export class FalseDaemon {
     if (!this.#router.closed) this.#router.close();
   }
 
-  // What was answered is delivered after stop(), too.
+  // Answers that were given are delivered after stop(), too.
   linger() {
     this.#router.linger = 10_000;
   }

@@ -30,7 +30,7 @@ class ExamplesTest(DaemonTest):
     def test_multi_turn(self) -> None:
         out = self.output_of("multi_turn", str(DEMO_MODEL))
         self.assertIn("assistant: We just discussed Paris.\n", out)
-        # What was asked and answered before is found; a few tokens more, if idle time was enough.
+        # Earlier questions and answers are found; a few tokens more, if idle time was enough.
         first, second, third = map(int, re.findall(r"(\d+) reused", out))
         self.assertEqual(first, 0)
         self.assertGreaterEqual(second, 28)
