@@ -52,8 +52,8 @@ constexpr Setting kSettings[] = {
     {"state-dir", Kind::kPath, kPlaces, "",
      "$STATE_DIRECTORY, $XDG_STATE_HOME/cascade or ~/.local/state/cascade", "a folder, or nothing",
      0, 0, false,
-     "folder of everything that outlives the daemon: chunks, KV pages, packed weights; if it is "
-     "empty, nothing is kept",
+     "folder of everything that outlives the daemon: chunks, KV pages, packed weights; with the "
+     "value \"\", nothing is kept",
      "It holds the texts of prompts and answers, so the daemon makes it with mode 0700."},
     {"cache-dir", Kind::kPath, kPlaces, "", "$CACHE_DIRECTORY, or else the state directory",
      "a folder, or nothing", 0, 0, false,
@@ -83,8 +83,8 @@ constexpr Setting kSettings[] = {
      "a web site whose pages may call the daemon from browsers, such as https://app.example "
      "(CORS)",
      "If other sites were not refused, any page that somebody visits could use the model "
-     "unnoticed. With the value *, http_keys must be set, and http must be an address of this "
-     "machine."},
+     "unnoticed. With the value *, http_keys must be set, and http must be a loopback address or "
+     "a unix socket."},
     {"http-model-alias", Kind::kList, kHttp, "", "none", "ALIAS=NAME", 0, 0, false,
      "another name for a model, for programs that insist on theirs: gpt-4o=default",
      "A name that no model has is an error, so that nobody gets an answer from a model that they "
@@ -114,8 +114,8 @@ constexpr Setting kSettings[] = {
     {"grammar-memory", Kind::kSize, kMemory, "64M", "", "", 0, 0, false,
      "the most memory for compiled grammars of each loaded model; beyond it, those that have "
      "been unused for longest are removed, and compiled again when they are needed",
-     "A grammar takes about 10 to 200 KiB. While it constrains answers, results are kept with "
-     "it: up to 5 MiB in all."},
+     "A grammar takes about 10 to 200 KiB. While it constrains answers, up to 5 MiB of "
+     "intermediate results are kept with it."},
     {"max-disk", Kind::kSize, kMemory, "10G", "", "", 0, 0, false,
      "the most disk space for KV pages in the state directory; beyond it, those that have been "
      "unused for longest are removed, except those that pinned chunks need",
@@ -126,8 +126,8 @@ constexpr Setting kSettings[] = {
      "hybrid weighs recency, use, priority and what a page costs to compute "
      "(docs/PERFORMANCE.md)."},
     {"think-policy", Kind::kChoice, kMemory, "reprefill", "", "reprefill, keep, drop", 0, 0, true,
-     "what is kept of an output with thoughts, unless a request says otherwise; reprefill: the "
-     "answer without them; keep: everything; drop: only the text",
+     "what is kept of an output with thoughts: its KV without the thoughts (reprefill), all of its "
+     "KV (keep), or only its text (drop); a request may say otherwise",
      "Chat templates leave thoughts out of the history, too; the price of reprefill is that the "
      "answer is computed once more, in idle time."},
     {"max-pinned", Kind::kShare, kMemory, "0.5", "", "", 0, 0, true,

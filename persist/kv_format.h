@@ -26,7 +26,7 @@ inline constexpr uint64_t kKvPageBytesMax = uint64_t{1} << 30;
 
 using KvBlock = std::array<uint8_t, kKvBlockBytes>;
 
-// What a page of a chain is, and how it is stored.
+// Describes a page of a chain, and how it is stored.
 struct KvPageHeader {
   Digest model;   // the root key of its chain
   Digest parent;  // the chain key of the page before it, or the root key

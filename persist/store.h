@@ -89,7 +89,7 @@ class Store : public ChunkStore {
   KvStore& kv() { return *kv_; }
   Database& database() { return *database_; }
   const StateDirectory& directory() const { return *directory_; }
-  // What was found to be wrong, and what was done about it, since open().
+  // Faults found since open(), and what was done about each.
   const Findings& findings() const { return findings_; }
 
  private:

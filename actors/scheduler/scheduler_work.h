@@ -1,4 +1,4 @@
-// What the scheduler has under way, for clients and by itself: plain data.
+// Plain data of the work that the scheduler has begun, for clients or by itself.
 #pragma once
 
 #include <cstdint>

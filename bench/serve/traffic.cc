@@ -114,7 +114,7 @@ Status Traffic::post(int connection, const wire::RequestId& id, wire::Message me
       const bool last = i + 1 == frames.size();
       const auto flags = last ? zmq::send_flags::none : zmq::send_flags::sndmore;
       if (!socket.send(zmq::buffer(frames[i]), flags)) {
-        return unavailable("the daemon takes no messages");
+        return unavailable("the daemon accepts no messages");
       }
     }
     return {};

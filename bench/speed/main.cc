@@ -152,7 +152,8 @@ void add_cache_command(CLI::App& app, CacheOptions& options, Status& status) {
 
 int run(int argc, char** argv) {
   CLI::App app(
-      "Measures the speed of kernels, models and the service, beside what this machine can do.",
+      "Measures how fast kernels, models and the service are, compared with what this machine "
+      "can do.",
       "cascade-bench");
   app.footer("Exit codes: 0 done; 1 failed; 2 the command line is wrong.");
   app.require_subcommand(1);

@@ -120,7 +120,7 @@ Status Connection::send(const wire::RequestId& request, wire::Message message) {
       const bool last = i + 1 == frames.size();
       const auto flags = last ? zmq::send_flags::none : zmq::send_flags::sndmore;
       if (!sockets_->dealer.send(zmq::buffer(frames[i]), flags)) {
-        return unreachable("the daemon takes no messages");
+        return unreachable("the daemon accepts no messages");
       }
     }
     return {};

@@ -1,4 +1,4 @@
-// What is wrong with a command line that CLI11 refuses, and what to write instead.
+// Explains why CLI11 refused a command line, and what to write instead.
 #pragma once
 
 #include <CLI/CLI.hpp>

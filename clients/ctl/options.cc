@@ -392,7 +392,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
   app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
   app.footer(
-      "Exit codes: 0 done; 1 the request, or a command of a chat in a pipe, failed, or a check\n"
+      "Exit codes: 0 done; 1 the request failed, a command of a chat in a pipe failed, or a check\n"
       "found a problem; 2 the command line, or what it asks for, is wrong; 3 no daemon answers;\n"
       "4 generate answered, but a token limit or the end of the context cut the answer.");
   Parsed parsed;

@@ -1,4 +1,4 @@
-// What schemas that hold together say of a text.
+// The limits that several schemas, which must all hold, set to a text.
 #pragma once
 
 #include <map>

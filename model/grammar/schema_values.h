@@ -1,4 +1,4 @@
-// What schemas that hold together say of numbers and of listed values.
+// The limits that several schemas, which must all hold, set to numbers and to listed values.
 #pragma once
 
 #include <optional>

@@ -119,7 +119,7 @@ test("a daemon that is gone is said to be", async (t) => {
   const page = await chromium.open(daemon.url + "/");
   await page.until(isShown, "#state.good");
   await daemon.stop();
-  await page.until(() => document.querySelector("#state").textContent === "not reached");
+  await page.until(() => document.querySelector("#state").textContent === "no answer");
 });
 
 // A picture for the documentation, of a daemon that has something to show.

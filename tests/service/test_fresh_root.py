@@ -40,7 +40,7 @@ listing >/packages/before  # with the libraries that it needed, and the user
 say install again and start
 apt_get install /packages/*.deb
 usermod --append --groups cascaded visitor
-# What systemd would make for the unit, were it there.
+# systemd would make these folders for the unit, but it does not run here.
 for folder in /var/lib/cascaded /var/cache/cascaded /run/cascaded; do
   install -d -o cascaded -g cascaded -m 750 $folder
 done

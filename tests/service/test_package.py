@@ -28,7 +28,7 @@ ALONE = ("unshare", "--mount", "--pid", "--fork")
 INSIDE = r"""
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
 say() { echo "==> $*"; }
-# What a daemon on this machine may have left is not the package's.
+# A daemon on this machine may have left files, which do not belong to the package.
 rm -rf /run/systemd/system /run/cascaded /etc/cascaded /var/lib/cascaded /var/cache/cascaded
 say install
 dpkg -i --force-depends /packages/*.deb >/packages/log

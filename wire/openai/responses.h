@@ -50,7 +50,7 @@ Result<ResponseCall> decode_response(std::string_view body);
 // Errors: as decode_response; kInvalidArgument, field "input", if the input is too large to keep.
 Status fill_in(ResponseCall& call, const PastTurns& past);
 
-// What is kept with a response's output (its client_data).
+// The data that is kept with a response's output (its client_data).
 struct StoredResponse {
   bool by_this_api = true;
   OrderedJson items;        // the input's

@@ -86,7 +86,7 @@ function showCharts() {
   if (samples.length === 0) return;
   const of = (name) => samples.map((sample) => sample[name]);
   drawChart('rates', { generated: { className: 'a', values: of('decode') },
-    'of prompts': { className: 'b', values: of('prefill') } },
+    'prompt tokens': { className: 'b', values: of('prefill') } },
   ceiling(Math.max(10, ...of('decode'), ...of('prefill'))), rate);
   const { thrashing, thrash_alarms: alarms } = status.stats.cache;
   setText(at('thrash-sum'), thrashing ? 'it thrashes now' : `thrash alarms: ${whole(alarms)}`);

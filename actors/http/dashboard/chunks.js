@@ -13,12 +13,12 @@ function tier({ kv_state: state, kv_bytes: size, kv_disk_bytes: stored, kv_key: 
   return found === null || keepsNone ? '–' : 'disk';
 }
 
-// What a change did that its button does not say: '' if nothing.
+// Says what a change did beyond what its button says; '' if nothing.
 function surprise({ id, gone, deleted, holders = [] }) {
-  if (gone) return `${id} is gone: only the pin had kept it.`;
+  if (gone) return `${id} is deleted: only the pin had kept it.`;
   if (deleted !== false) return '';
   const held = holders.map(({ kind, label }) => (label === null ? kind : `${kind} ${label}`));
-  return `${id} stays, held by: ${held.join(', ')}.`;
+  return `${id} stays, because it is held by ${held.join(', ')}.`;
 }
 
 async function change(row, path, options) {

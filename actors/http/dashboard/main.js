@@ -20,14 +20,14 @@ function showTiles({ status: now, stats }) {
   if (cache !== undefined) {
     const found = now.tokens_reused + now.tokens_prefilled;
     const latest = samples.at(-1);
-    tile('t-running', 'requests run', whole(now.requests_running));
-    tile('t-waiting', 'requests wait', whole(now.requests_waiting));
+    tile('t-running', 'requests running', whole(now.requests_running));
+    tile('t-waiting', 'requests waiting', whole(now.requests_waiting));
     tile('t-decode', 'tokens/s generated', rate(latest?.decode ?? 0));
     tile('t-prefill', 'prompt tokens/s', rate(latest?.prefill ?? 0));
     tile('t-reused', 'of prompts reused', percent(found > 0 ? now.tokens_reused / found : 0));
-    tile('t-saved', `saved: tokens, some ${span((cache.saved_us ?? 0) / 1000)}, ` +
+    tile('t-saved', `tokens saved: about ${span((cache.saved_us ?? 0) / 1000)}, ` +
       bytes(cache.saved_bytes ?? 0), whole(cache.saved_tokens ?? 0));
-    tile('t-memory', `of ${bytes(now.kv_bytes_max)} for K, V`,
+    tile('t-memory', `of ${bytes(now.kv_bytes_max)} for KV`,
       percent(now.kv_bytes_max > 0 ? now.kv_bytes_used / now.kv_bytes_max : 0));
   }
   tile('t-chunks', 'chunks', whole(sum('chunks')));
@@ -78,7 +78,7 @@ async function run() {
       askForKey(error.message);
       return; // goes on with a key
     }
-    showState(error instanceof Refused ? 'not ready' : 'not reached', 'bad');
+    showState(error instanceof Refused ? 'not ready' : 'no answer', 'bad');
     complain(error instanceof Refused ? error.message : 'The daemon does not answer.');
   }
   setTimeout(run, POLL_MS);

@@ -21,7 +21,7 @@ function shares({ groups, cache, pages_of_tenant: own }) {
   if (ofChunks > used) for (const part of parts) part.size *= used / ofChunks;
   const rest = Math.max(0, used - ofChunks);
   parts.push({ type: 'other', tenant: '', size: rest,
-    title: `of no chunk of its own: ${bytes(rest)}` });
+    title: `pages that belong to no chunk: ${bytes(rest)}` });
   return { parts, total: cache.pages_max * pageBytes, own };
 }
 
@@ -49,7 +49,7 @@ function showMap(stats) {
   });
   const { cache } = stats;
   setText(at('memory-sum'), cache === undefined
-    ? `${whole(stats.pages_of_tenant)} pages are this tenant's`
+    ? `${whole(stats.pages_of_tenant)} pages belong to this tenant`
     : `${whole(cache.pages_used)} of ${whole(cache.pages_max)} pages of ` +
       `${bytes(cache.page_bytes)}, ${whole(cache.pages_pinned)} pinned; ` +
       `${whole(cache.evicted)} evicted`);

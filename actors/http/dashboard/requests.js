@@ -56,7 +56,7 @@ function showRequests() {
   if (rows.length === 0) rows.push(emptyRow('None yet', 5));
   body.replaceChildren(...rows);
   const { requests_waiting: waiting } = status.status;
-  setText(at('requests-sum'), waiting > 0 ? `${whole(waiting)} more wait` : '');
+  setText(at('requests-sum'), waiting > 0 ? `${whole(waiting)} more waiting` : '');
 }
 
 function emptyRow(text, columns) {

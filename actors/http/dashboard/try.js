@@ -10,7 +10,7 @@ function showDelta({ reasoning_content: thought, content }) {
 function showUsage({ usage, timings }) {
   const reused = usage.prompt_tokens_details?.cached_tokens ?? 0;
   const speed = timings?.predicted_per_second;
-  setText(at('usage'), `${whole(usage.prompt_tokens)} tokens of prompt, ${whole(reused)} reused; ` +
+  setText(at('usage'), `${whole(usage.prompt_tokens)} prompt tokens, ${whole(reused)} reused; ` +
     `${whole(usage.completion_tokens)} generated${speed ? `, ${rate(speed)} a second` : ''}`);
 }
 

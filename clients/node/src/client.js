@@ -25,7 +25,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1; // the most that timers and ZeroMQ accept
 
 function checkOptions({ endpoint, runDir, signal, serverKey, keyFile, model, ...numbers }) {
   if (endpoint !== undefined && runDir !== undefined) {
-    throw invalidArgument('endpoint', 'give either endpoint or runDir');
+    throw invalidArgument('endpoint', 'give either endpoint or runDir, not both');
   }
   if (runDir !== undefined && (typeof runDir !== 'string' || runDir === '')) {
     throw invalidArgument('runDir', 'must be the path of a folder');

@@ -9,7 +9,7 @@ const KEY = /^[0-9a-zA-Z.\-:+=^!/*?&<>()[\]{}@%$#]{40}$/;
 function keyIn(text, name, path) {
   const found = [...text.matchAll(new RegExp(`^[ \\t]*${name}[ \\t]*=[ \\t]*"(.*)"`, 'gm'))].at(-1);
   if (!found || !KEY.test(found[1])) {
-    throw invalidArgument('keyFile', `${path}: ${name} is missing or no key`);
+    throw invalidArgument('keyFile', `${path}: ${name} is missing or is not a key`);
   }
   return found[1];
 }

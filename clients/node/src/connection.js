@@ -74,7 +74,7 @@ export class Connection {
     try {
       while (this.#outgoing.length > 0) await this.#socket.send(this.#outgoing.shift());
     } catch (error) {
-      this.#lose(error.code === 'EAGAIN' ? 'the daemon takes no messages'
+      this.#lose(error.code === 'EAGAIN' ? 'the daemon accepts no messages'
         : `ZeroMQ: ${error.message}`);
     }
     this.#sending = false;

@@ -150,7 +150,7 @@ const ChunkListReply = adapted(
       return { ...chunk, tokenIds: tokenIds.slice(begin - tokenCount, begin) };
     });
     if (begin !== tokenIds.length) fail('has more token ids than its chunks count');
-    if (tokenCounts.length !== chunks.length) fail('has not one token count for each chunk');
+    if (tokenCounts.length !== chunks.length) fail('does not have one token count for each chunk');
     return { chunks: own, tokenCounts, more };
   },
   ({ chunks, tokenCounts, more }) => ({

@@ -89,8 +89,9 @@ class ChunkedLLM:
             if any(one is not None for one in for_daemons):
                 raise invalid_argument(
                     "model_path",
-                    "cascaded, state_dir, chunk_memory_ratio and daemon_arguments are for a "
-                    "private daemon, which a model's folder starts; this is a running one's",
+                    "is the endpoint of a running daemon; cascaded, state_dir, "
+                    "chunk_memory_ratio and daemon_arguments need the folder of a model, for "
+                    "which a private daemon is started",
                 )
             self.client = Client(where, options=options)
             return

@@ -65,8 +65,7 @@ JsonValue = Annotated[str | bool | Mapping[str, Any], JsonText()]
 
 
 class Problem(Exception):
-    """What is wrong with a value. The path to the value is put together as the exception passes
-    up."""
+    """A fault of a value. The path to the value is put together as the exception passes up."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)

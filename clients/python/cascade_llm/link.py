@@ -115,7 +115,7 @@ class Link:
         try:
             await self._dealer.send_multipart(frames)
         except zmq.Again:
-            raise unreachable("the daemon takes no messages") from None
+            raise unreachable("the daemon accepts no messages") from None
         except zmq.ZMQError as error:
             raise unreachable(f"ZeroMQ: {error}") from None
 

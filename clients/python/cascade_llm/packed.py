@@ -44,7 +44,7 @@ for _byte in (0xD9, 0xDA, 0xDB):
 
 
 class PackedError(Exception):
-    """What is wrong with a document."""
+    """A fault of a document."""
 
 
 class TwiceKeyed(dict[str, Any]):
@@ -87,7 +87,7 @@ def _map_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if key in seen:
             return TwiceKeyed(key)
         seen.add(key)
-    raise AssertionError("pairs that are fewer in a dict have a key twice")
+    raise AssertionError("a dict has fewer entries only if a key occurs twice")
 
 
 def _check_structure(document: bytes) -> None:

@@ -124,7 +124,7 @@ class PrivateDaemon:
 
 
 def _not_started(how: str) -> CascadeError:
-    message = f"cascaded did not start, it {how}"
+    message = f"cascaded did not start; it {how}"
     return CascadeError(ErrorCode.UNAVAILABLE, "cascaded", message)
 
 

@@ -1,4 +1,4 @@
-"""What happens in a real daemon is told, whole and in order."""
+"""Events of a real daemon arrive, complete and in order."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class LinkTest(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(CascadeError) as full:
             for _ in range(10_000):
                 await link.send([ID, bytes(100_000)])
-        self.assertIn("takes no messages", full.exception.message)
+        self.assertIn("accepts no messages", full.exception.message)
         link.close(abandon=True)
         context.destroy(linger=0)
 
