@@ -1,4 +1,4 @@
-// Turns persist's steps into answers.
+// Runs checks and backups step by step, and answers the requests for them.
 #include "actors/store_upkeep.h"
 
 #include <spdlog/spdlog.h>

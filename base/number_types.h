@@ -65,7 +65,7 @@ uint16_t f32_to_f16(float value);
 
 // Whether the bits of all values, without the sign, are less than `limit`. Numbers of larger
 // magnitude have larger bits, and infinity and NaNs have the largest. The loop does not end early,
-// so that it becomes vector code. (A sum of the values may hide a NaN.)
+// so that it becomes vector code.
 inline bool all_below(std::span<const float> values, uint32_t limit) {
   uint32_t carries = 0;
   for (const float value : values) {

@@ -38,7 +38,8 @@ class PagePool {
 
  private:
   std::vector<uint32_t> references_;  // [pages]; 0 = free
-  // [pages]: the owner whose bytes the memory may have, plus one; 0 = nobody.
+  // [pages]: one more than the id of the owner whose bytes may still be in the page's memory; 0:
+  // nobody's.
   std::vector<uint64_t> owners_;
   std::vector<PageIndex> freed_;  // pages that have memory; the last freed is at the end
   size_t idle_count_ = 0;         // pages at the front, untouched since mark_idle()

@@ -140,7 +140,7 @@ constexpr Setting kSettings[] = {
 
     {"max-waiting", Kind::kInteger, kLimits, "64", "", "requests", 1, 100'000, true,
      "how many requests may wait",
-     "More requests would wait for minutes; they are refused and told when to come again."},
+     "Further requests would wait for minutes, so they are refused and told when to come again."},
     {"max-waiting-tokens", Kind::kInteger, kLimits, "131072", "", "tokens", 1, int64_t{1} << 40,
      true,
      "how many tokens the prompts of all waiting requests may have (one request alone may have "

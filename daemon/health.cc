@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kStatusUs = 1'000'000;
 // Without a watchdog the rule is never asked; any number will do.
 constexpr int64_t kNoWatchdogUs = 1;
-// The number of looks within the watchdog's timeout: an actor that stands still is noticed within
-// this part of it.
+// How many times we look at the actors within the watchdog's timeout: an actor that stands still is
+// noticed within 1/16 of it.
 constexpr int64_t kLooksInTimeout = 16;
 
 }  // namespace

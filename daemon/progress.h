@@ -69,7 +69,7 @@ class ProgressRule {
   const int64_t timeout_us_;
   bool fed_ = false;
   int64_t fed_us_ = 0;
-  std::map<std::string, uint64_t> moves_;  // by actor, when it was fed
+  std::map<std::string, uint64_t> moves_;  // each actor's moves when the watchdog was last fed
 };
 
 }  // namespace cascade

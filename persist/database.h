@@ -72,8 +72,8 @@ class Query {
 // kInvalidArgument (a value that the schema refuses), kUnsupported. field = the database's path.
 class Database {
  public:
-  // Opens or creates the database `path`, exclusively, with a write-ahead log. Everything that was
-  // durable is in it. `vfs` must outlive this.
+  // Opens or creates the database `path`, exclusively, with a write-ahead log. Every change that
+  // was durable before is in it, also those that were only in the log. `vfs` must outlive this.
   static Result<std::unique_ptr<Database>> open(const SqliteVfs& vfs, const std::string& path);
   // Opens a database that may be damaged, to read what can be read. The files stay as they are.
   static Result<std::unique_ptr<Database>> open_damaged(const SqliteVfs& vfs,

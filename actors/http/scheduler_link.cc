@@ -11,8 +11,8 @@
 namespace cascade {
 namespace {
 
-// The most bytes that may wait for a client that reads slowly. Deltas are joined, so these are the
-// text of its answer: a context of a million tokens is some 5 MiB.
+// The most bytes that may wait for a client that reads slowly. Waiting deltas are joined, so no
+// more than the text of the answer waits: a context of a million tokens is some 5 MiB of text.
 constexpr size_t kInboxBytesMax = size_t{16} << 20;
 
 const Error& unreachable() {

@@ -112,8 +112,8 @@ void SchedulerCore::start_waiting() {
   }
 }
 
-// Starts the tenant's first request for which there are pages. A request for which there are too
-// few lets smaller ones after it start, but not for ever.
+// Starts the tenant's first request for which there are pages. If there are too few pages for a
+// request, smaller requests after it may start first, but not for ever.
 bool SchedulerCore::start_of(const std::string& tenant) {
   std::vector<Request*> passed;
   for (const uint64_t handle : requests_.waiting()) {

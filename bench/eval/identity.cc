@@ -1,5 +1,5 @@
-// identity: computes each random case in two ways. A difference does not stop it; it names the
-// first one.
+// identity: computes each random case in two ways. It goes on after a difference, and names the
+// first difference that it found.
 #include <algorithm>
 
 #include "bench/eval/commands.h"

@@ -142,8 +142,8 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
 }
 
 void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
-  auto* quality_command =
-      app.add_subcommand("quality", "measures what types of weights and KV cost against f32");
+  auto* quality_command = app.add_subcommand(
+      "quality", "measures how far the number types of weights and KV deviate from f32");
   add_session_options(quality_command, all.quality.session);
   quality_command->add_option("--text", all.quality.text_file, "the text")
       ->check(not_empty())

@@ -122,8 +122,8 @@ Error DaemonProcess::last_words() const {
     if (!line.empty()) last = line;
   }
   if (exit_code_ == kExitUsage) {
-    // The parser of the options writes its reason first, and then a line about --help. Later errors
-    // are the last line.
+    // The parser of the options writes its reason first, and then a line about --help. An error
+    // that is found after parsing is the last line.
     const std::string& reason = last.starts_with("cascaded: ") ? last : first;
     return invalid_argument("--daemon-arg", "cascaded refuses its command line: " + reason);
   }

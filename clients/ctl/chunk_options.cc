@@ -96,7 +96,7 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
   };
   add("pin", "Protect the chunks from expiry and deletion, and their KV pages from eviction")
       .parse_complete_callback(set(update.pinned, true));
-  add("unpin", "Undo one pin; when no pin is left, holders whose time has passed end")
+  add("unpin", "Undo one pin; when no pin is left, holders that have expired end")
       .parse_complete_callback(set(update.pinned, false));
   add("publish", "Let every tenant find chunks; only tenant \"local\" may do this")
       .parse_complete_callback(set(update.published, true));

@@ -36,8 +36,9 @@ void add_grammar_options(CLI::App& command, wire::GenerateRequest& params) {
       "The answer is a JSON object");
   CLI::Option* parts = command.add_option_function<std::string>(
       "--grammar", from_file("--grammar", GrammarKind::kParts),
-      "The answer follows the grammar in this file (-: stdin), of texts and JSON "
-      "(docs/constrained_output.md)");
+      "The answer follows the grammar in this file (-: stdin), which consists of texts, patterns "
+      "and "
+      "JSON schemas (docs/constrained_output.md)");
   object->excludes(schema);
   parts->excludes(schema)->excludes(object);
 }

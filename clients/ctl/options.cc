@@ -174,8 +174,8 @@ void add_generate(CLI::App& command, Parsed& parsed) {
                    "Print the log-probabilities of the tokens");
   command
       .add_option("--top-logprobs", generate.params.top_logprobs,
-                  "With --logprobs and --json: also those of this many of the likeliest tokens "
-                  "(0 to 20)")
+                  "With --logprobs and --json: for each token, also print the log-probabilities of "
+                  "the N likeliest tokens (0 to 20)")
       ->check(whole_number(wire::kTopLogprobsMax));
   CLI::Option* session = add_session_option(command, generate.params.session);
   session->excludes("--raw");
@@ -392,7 +392,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
   app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
   app.footer(
-      "Exit codes: 0 done; 1 the request failed, a command of a chat in a pipe failed, or a check\n"
+      "Exit codes: 0 done; 1 the request failed, a command failed in a piped chat, or a check\n"
       "found a problem; 2 the command line, or what it asks for, is wrong; 3 no daemon answers;\n"
       "4 generate answered, but a token limit or the end of the context cut the answer.");
   Parsed parsed;

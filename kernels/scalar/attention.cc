@@ -112,7 +112,9 @@ float weigh_int8_values(const AttentionArgs& args, const uint8_t* values, uint64
     if ((visible >> slot & 1) != 0) largest = std::max(largest, load_scale(values, width, slot));
   }
   const float inverse = largest > 0 ? 255.0f / largest : 0.0f;
-  const float steps = fine ? 256.0f : 1.0f;  // in a unit of the first u8
+  const float steps = fine ? 256.0f : 1.0f;  // weights are in steps of the first u8's unit; with
+                                             // `fine`, a second u8 adds steps of 1/256
+                                             // (AttentionArgs)
   int weights[kTileKeys] = {};
   for (int slot = 0; slot < kTileKeys; ++slot) {
     if ((visible >> slot & 1) == 0) continue;

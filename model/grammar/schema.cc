@@ -124,8 +124,8 @@ class Compiler {
     return builder_.choice(std::move(ways));
   }
 
-  // Refuses denied objects and arrays: as long as a text is not complete, one cannot see whether it
-  // is one of them.
+  // Refuses schemas that deny objects or arrays as values: until a text is complete, one cannot see
+  // whether it is the denied value.
   Status check_denied_structures(const Conjunction& conjunction, uint32_t types) {
     for (const Denial& denial : conjunction.denials) {
       const char* const name = denial.keyword == "const" ? "const" : "enum";

@@ -1,5 +1,5 @@
-// A door that libzmq listens at, without libzmq: who is let in, who is turned away, and what is
-// left of the door afterwards.
+// Tests of the socket at which libzmq would listen; libzmq itself is not used. Who is let in, who
+// is turned away, and what is left of the socket afterwards.
 #include "actors/accept_guard.h"
 
 #include <arpa/inet.h>

@@ -62,7 +62,7 @@ TEST(Eviction, a_doubling_of_uses_is_worth_one_bonus) {
   const auto value = [](const PageWorth& worth) {
     return score(EvictionPolicy::kHybrid, worth).value;
   };
-  // Uses are hits and the computation itself.
+  // The computation counts as one use, and each hit as one more: 7 hits are 8 uses, 3 hits are 4.
   EXPECT_NEAR(value(used_at(kNow, 7)) - value(used_at(kNow, 3)), kBonus, 1e-3);
   EXPECT_GT(value(used_at(kNow, 7)), value(used_at(kNow + 89 * kSecond, 3)));
   EXPECT_LT(value(used_at(kNow, 7)), value(used_at(kNow + 91 * kSecond, 3)));

@@ -24,7 +24,8 @@ ApiError api_error(const Error& error, int64_t retry_after_ms = 0);
 // that clients know, context_length_exceeded.
 ApiError api_error_of(const wire::ErrorReply& reply);
 
-// `error` with another param, also in its message if that begins with the param.
+// `error` with the param `param`. If its message begins with the old param, the new one replaces it
+// there.
 ApiError renamed(ApiError error, const std::string& param);
 
 // The object {"error":{message,type,param,code}}.

@@ -75,7 +75,7 @@ class TextPins {
   int64_t pages_promised() const;
   // Whether a chain ends with the page that has this name on disk.
   bool ends_with(const Digest& page) const { return ends_.contains(page); }
-  // The number of chunks whose pages with their text can be evicted, for want of room.
+  // The number of pinned chunks for which there was no room: pages with their text can be evicted.
   size_t without_room() const { return without_room_.size(); }
 
  private:

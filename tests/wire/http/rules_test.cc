@@ -54,7 +54,8 @@ TEST(HostRules, sites_that_are_named_may_use_the_server) {
                              "https://app.example.evil", "http://localhost:3001"}) {
     EXPECT_FALSE(is_shared_with(rules, origin)) << origin;
   }
-  EXPECT_FALSE(is_shared_with(rules, "http://127.0.0.1:8178"));  // its own page: allowed as such
+  // the daemon's own page needs no sharing: origin_allowed() allows it
+  EXPECT_FALSE(is_shared_with(rules, "http://127.0.0.1:8178"));
   const HostRules all = host_rules({}, false, {"*"});
   EXPECT_TRUE(is_shared_with(all, "https://anything"));
   EXPECT_TRUE(is_shared_with(all, "null"));
