@@ -5,11 +5,12 @@
 #include <array>
 #include <set>
 
+#include "base/context_extension.h"
 #include "base/endpoint.h"
 #include "base/model_name.h"
 #include "base/sanitized.h"
 #include "base/tenant.h"
-#include "config/template_choice.h"
+#include "config/model_choice.h"
 
 namespace cascade::config {
 namespace {
@@ -48,7 +49,7 @@ class Checker {
       if (given(name) && text(name).empty()) wrong(name, "must not be empty");
     }
     if (given("max-model-memory")) needs("max-model-memory", "models-dir");
-    check_templates();
+    check_models();
     check_tenants();
     check_endpoints();
     check_http();
@@ -171,17 +172,30 @@ class Checker {
     }
   }
 
-  void check_templates() {
+  // Values of which each model has at most one. `problem` says what is wrong with a value; "":
+  // nothing.
+  template <class Problem>
+  void check_choices(std::string_view name, const Problem& problem) {
     std::set<std::string> models;
-    for (const std::string& given : all("chat-template")) {
-      const TemplateChoice choice = template_choice(given);
+    for (const std::string& given : all(name)) {
+      const ModelChoice choice = model_choice(given);
       const std::string model = choice.model.empty() ? "the default model" : choice.model;
-      if (choice.file.empty()) {
-        wrong("chat-template", "must be FILE or NAME=FILE, got \"" + given + '"');
+      if (const std::string why = problem(choice.value, given); !why.empty()) {
+        wrong(name, why);
       } else if (!models.insert(model).second) {
-        wrong("chat-template", "is given twice for " + model);
+        wrong(name, "is given twice for " + model);
       }
     }
+  }
+
+  void check_models() {
+    check_choices("chat-template", [](const std::string& file, const std::string& given) {
+      return file.empty() ? "must be FILE or NAME=FILE, got \"" + given + '"' : "";
+    });
+    check_choices("rope-scaling", [](const std::string& scaling, const std::string&) {
+      const auto parsed = parse_context_extension(scaling);
+      return parsed.ok() ? "" : parsed.error().message;
+    });
   }
 
   // An alias is a name that requests use for the model; it is never part of a path of ours.

@@ -24,6 +24,12 @@ constexpr Setting kSettings[] = {
      "file with a chat template (Jinja) that replaces the model's own; NAME=FILE replaces the "
      "template of the model NAME",
      "A model whose template cannot be used is loaded, and answers raw prompts only."},
+    {"rope-scaling", Kind::kList, kModel, "", "the models' own", "[NAME=]TYPE:FACTOR[:ORIGINAL]", 0,
+     0, false,
+     "RoPE scaling that replaces the one in the model's files, so that it takes longer contexts: "
+     "yarn:FACTOR or linear:FACTOR, followed by :ORIGINAL (the positions that it was trained with) "
+     "if the files do not say that; NAME=... is for the model NAME",
+     "Scaling changes all answers, also those to short prompts."},
     {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4", 0, 0, false,
      "number type of the weights; auto: what most bytes of the model's files suggest",
      "auto keeps the files' values, exactly or nearly: plain numbers as bf16, Q4_0 as int4, "

@@ -91,11 +91,18 @@ ModelOptions model_options_of(const DaemonOptions& options, const std::string& n
   ModelOptions model = {options.weight_type.value_or(WeightType::kBf16), options.kv_type,
                         options.isa, options.cache_dir,
                         /*weights_as_in_files=*/!options.weight_type};
-  auto chosen = options.chat_templates.find(name);
-  if (chosen == options.chat_templates.end() && name.empty()) {
-    chosen = options.chat_templates.find(name_of_path(options.model_dir));
+  // The default model may be named by its path, too.
+  const auto chosen = [&](const auto& choices) {
+    const auto found = choices.find(name);
+    return found == choices.end() && name.empty() ? choices.find(name_of_path(options.model_dir))
+                                                  : found;
+  };
+  if (const auto file = chosen(options.chat_templates); file != options.chat_templates.end()) {
+    model.chat_template = file->second;
   }
-  if (chosen != options.chat_templates.end()) model.chat_template = chosen->second;
+  if (const auto scaling = chosen(options.rope_scalings); scaling != options.rope_scalings.end()) {
+    model.rope_scaling = scaling->second;
+  }
   return model;
 }
 

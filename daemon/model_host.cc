@@ -77,8 +77,9 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
   spdlog::warn(
       "the state directory has K and V of {} with weights as {}, K and V as {}{}: this model and "
       "its types ({}, {}) cannot use them and compute anew; {}",
-      now.name, before->weight_type, before->kv_type, same ? ", of another version of it" : "",
-      now.weight_type, now.kv_type,
+      now.name, before->weight_type, before->kv_type,
+      same ? ", of another version of it or with another rope_scaling" : "", now.weight_type,
+      now.kv_type,
       same ? "they are removed when max_disk needs their room"
            : "--weights " + before->weight_type + " --kv " + before->kv_type + " would use them");
   return {};
@@ -109,6 +110,10 @@ void log_model(const Model& model, const PageArena& arena, const DaemonOptions& 
       to_string(model.options.weight_type), arena.page_bytes() / kPageTokens,
       to_string(options.kv_type), options.kv_bytes_max >> 20, to_string(options.isa),
       options.threads);
+  if (model.options.rope_scaling) {
+    spdlog::info("model {}: rope_scaling replaces the RoPE of its files; context {} tokens",
+                 model.name, model.config.context_tokens_max);
+  }
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include "base/sanitized.h"
 #include "base/suggestion.h"
 #include "config/consistency.h"
-#include "config/template_choice.h"
+#include "config/model_choice.h"
 #include "persist/state_directory.h"
 
 namespace cascade {
@@ -90,8 +90,15 @@ const std::map<std::string_view, Take>& takers() {
       {"chat-template",
        [](O& o, const V& v) {
          for (const std::string& text : v.texts) {
-           const config::TemplateChoice choice = config::template_choice(text);
-           o.chat_templates[choice.model] = choice.file;
+           const config::ModelChoice choice = config::model_choice(text);
+           o.chat_templates[choice.model] = choice.value;
+         }
+       }},
+      {"rope-scaling",
+       [](O& o, const V& v) {
+         for (const std::string& text : v.texts) {
+           const config::ModelChoice choice = config::model_choice(text);
+           o.rope_scalings[choice.model] = *parse_context_extension(choice.value);
          }
        }},
       {"max-model-memory",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/chunk.h"
+#include "base/context_extension.h"
 #include "base/number_types.h"
 #include "base/result.h"
 #include "cache/eviction.h"
@@ -22,6 +23,8 @@ struct DaemonOptions {
   std::string models_dir;
   // Files with chat templates that replace the models' own, by model; "": the default model.
   std::map<std::string, std::string> chat_templates;
+  // RoPE scalings that replace the models' own, by model; "": the default model.
+  std::map<std::string, ContextExtension> rope_scalings;
   int64_t model_bytes_max = 0;  // for all loaded models together, estimated; 0: no limit
   // The folder of everything that the next start can use; created with mode 0700. Empty: nothing is
   // kept.

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "kernels/kv_format.h"
+#include "model/extend_context.h"
 #include "model/folder_file.h"
 #include "model/gguf/model.h"
 #include "model/grammar/vocabulary.h"
@@ -86,9 +87,19 @@ Result<ModelFiles> read_own_files(const fs::path& path) {
   return read_folder(path);
 }
 
-// Reads a model of either form, and the template that `options` name.
+Result<ModelConfig> read_own_config(const fs::path& path) {
+  if (is_gguf_file(path)) return read_gguf_config(path);
+  RETURN_IF_ERROR(check_is_folder(path));
+  ASSIGN_OR_RETURN(const Json config, read_json(path / "config.json", kSmallFileBytesMax, true));
+  return parse_model_config(config);
+}
+
+// Reads a model of either form; applies the RoPE scaling and the template that `options` name.
 Result<ModelFiles> read_files(const fs::path& path, const ModelOptions& options) {
   ASSIGN_OR_RETURN(ModelFiles files, read_own_files(path));
+  if (options.rope_scaling) {
+    RETURN_IF_ERROR(extend_context(*options.rope_scaling, files.config));
+  }
   if (options.chat_template.empty()) return files;
   ASSIGN_OR_RETURN(files.text.templates,
                    read_template_file(options.chat_template, files.text.template_tokens));
@@ -129,11 +140,10 @@ Result<ModelText> load_model_text(const fs::path& path) {
   return read_folder_text(path);
 }
 
-Result<ModelConfig> load_model_config(const fs::path& path) {
-  if (is_gguf_file(path)) return read_gguf_config(path);
-  RETURN_IF_ERROR(check_is_folder(path));
-  ASSIGN_OR_RETURN(const Json config, read_json(path / "config.json", kSmallFileBytesMax, true));
-  return parse_model_config(config);
+Result<ModelConfig> load_model_config(const fs::path& path, const ModelOptions& options) {
+  ASSIGN_OR_RETURN(ModelConfig config, read_own_config(path));
+  if (options.rope_scaling) RETURN_IF_ERROR(extend_context(*options.rope_scaling, config));
+  return config;
 }
 
 WeightChoice choose_weights(const TensorFiles& files, const ModelOptions& options) {

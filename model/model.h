@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/context_extension.h"
 #include "base/hash.h"
 #include "base/result.h"
 #include "cache/kv_view.h"
@@ -33,6 +34,8 @@ struct ModelOptions {
   bool weights_as_in_files = false;
   // A file with the chat template to use instead of the model's own; empty: the model's own.
   std::filesystem::path chat_template = {};
+  // The RoPE scaling to use instead of the model's own (model/extend_context.h).
+  std::optional<ContextExtension> rope_scaling = {};
 };
 
 // Immutable after load; any thread.
@@ -71,8 +74,9 @@ struct ModelText {
 // Errors as load_model.
 Result<ModelText> load_model_text(const std::filesystem::path& path);
 
-// For a folder, reads config.json alone. Errors as load_model.
-Result<ModelConfig> load_model_config(const std::filesystem::path& path);
+// For a folder, reads config.json alone; applies options.rope_scaling. Errors as load_model.
+Result<ModelConfig> load_model_config(const std::filesystem::path& path,
+                                      const ModelOptions& options = {});
 
 // The tables of the files that have the weights. Errors as load_model.
 Result<TensorFiles> open_model_tensors(const std::filesystem::path& path);

@@ -65,7 +65,7 @@ Status estimate(const EstimateOptions& options) {
     ASSIGN_OR_RETURN(lengths.emplace_back(), number_of_tokens(text));
   }
   const std::string& path = options.session.model_dir;
-  ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(path));
+  ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(path, model));
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(model.isa));
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
   const WeightChoice choice = choose_weights(files, model);

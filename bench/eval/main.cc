@@ -53,6 +53,8 @@ void add_session_options(CLI::App* command, SessionOptions& options) {
                       "scalar, avx2, avx512, avx512vnni, neon or openblas (default: best)");
   command->add_option("--state-dir", options.state_dir,
                       "where packed weights are kept (default: nowhere)");
+  command->add_option("--rope-scaling", options.rope_scaling,
+                      "yarn:FACTOR or linear:FACTOR, either with :ORIGINAL (default: the model's)");
   command->add_option("--threads", options.threads, "threads (default: all cores)")
       ->check(CLI::Range(1, 256));
 }

@@ -23,7 +23,12 @@ Result<ModelOptions> model_options_of(const SessionOptions& options) {
   if (!isa) {
     return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni, neon or openblas");
   }
-  return ModelOptions{*weights, *kv, *isa, options.state_dir, as_in_files};
+  ModelOptions model = {*weights, *kv, *isa, options.state_dir, as_in_files};
+  if (options.rope_scaling.empty()) return model;
+  Result<ContextExtension> scaling = parse_context_extension(options.rope_scaling);
+  if (!scaling.ok()) return invalid_argument("--rope-scaling", scaling.error().message);
+  model.rope_scaling = *scaling;
+  return model;
 }
 
 int thread_count(const SessionOptions& options) {

@@ -22,9 +22,10 @@ struct SessionOptions {
   std::string model_dir = {};
   std::string weights = "f32";
   std::string kv = "f32";
-  std::string isa = {};        // empty: the best
-  std::string state_dir = {};  // the place of packed weights; empty: they are not kept
-  int threads = 0;             // 0: all cores
+  std::string isa = {};           // empty: the best
+  std::string state_dir = {};     // the place of packed weights; empty: they are not kept
+  std::string rope_scaling = {};  // as the daemon's --rope-scaling; empty: the model's own
+  int threads = 0;                // 0: all cores
 };
 
 // Turns the names in `options` into ModelOptions. Errors: kInvalidArgument, with the option as

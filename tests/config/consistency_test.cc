@@ -77,6 +77,21 @@ TEST(Consistency, of_origins_and_aliases_is_checked) {
   EXPECT_EQ(wrong({{"http-model-alias", {"a=demo"}}}).size(), 1u);
 }
 
+TEST(Consistency, of_what_is_chosen_for_single_models_is_checked) {
+  EXPECT_THAT(wrong({{"chat-template", {"a.jinja", "other=b.jinja"}},
+                     {"rope-scaling", {"yarn:4:32768", "other=linear:2"}}}),
+              IsEmpty());
+  EXPECT_THAT(wrong({{"rope-scaling", {"other=yarn:1"}}}),
+              ElementsAre("invalid_argument: x.toml:7: rope_scaling: FACTOR must be more than 1 "
+                          "and at most 1000, got \"yarn:1\""));
+  EXPECT_THAT(wrong({{"rope-scaling", {"yarn:2", "default=yarn:4"}}}),
+              ElementsAre("invalid_argument: x.toml:7: rope_scaling: is given twice for the "
+                          "default model"));
+  EXPECT_THAT(wrong({{"chat-template", {"other="}}}),
+              ElementsAre("invalid_argument: x.toml:7: chat_template: must be FILE or NAME=FILE, "
+                          "got \"other=\""));
+}
+
 TEST(Consistency, is_broken_by_a_model_that_is_missing) {
   const std::vector<Error> found = find_contradictions({}, {"/run/cascaded", false});
   ASSERT_EQ(found.size(), 1u);

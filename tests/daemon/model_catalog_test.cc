@@ -129,5 +129,19 @@ TEST_F(Catalogs, estimate_weights_by_their_type_and_the_whole_kv_budget) {
   EXPECT_FALSE(model_size(folder.path().native(), options).ok());
 }
 
+TEST_F(Catalogs, give_each_model_what_was_chosen_for_it) {
+  const ContextExtension four = {ContextExtension::Type::kYarn, 4, 0};
+  options.rope_scalings = {{"other", four}};
+  options.chat_templates = {{"other", "file"}};
+  EXPECT_EQ(model_options_of(options, "other").rope_scaling, four);
+  EXPECT_EQ(model_options_of(options, "other").chat_template, "file");
+  EXPECT_FALSE(model_options_of(options, "third").rope_scaling.has_value());
+  EXPECT_FALSE(model_options_of(options).rope_scaling.has_value());
+  for (const char* name : {"", "demo"}) {  // the default model may be named by its path, too
+    options.rope_scalings = {{name, four}};
+    EXPECT_EQ(model_options_of(options).rope_scaling, four) << name;
+  }
+}
+
 }  // namespace
 }  // namespace cascade

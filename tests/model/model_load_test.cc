@@ -75,6 +75,14 @@ TEST(ModelLoad, reads_the_demo_model) {
   EXPECT_EQ((*model)->kv_layout.kv_heads, 2);
 }
 
+TEST(ModelLoad, reads_the_long_model) {
+  const fs::path path = source_dir() / "models/long";
+  EXPECT_TRUE(check_model(path, {}).ok());
+  const auto config = load_model_config(path);
+  ASSERT_TRUE(config.ok()) << config.error().to_string();
+  EXPECT_EQ(config->context_tokens_max, 262'144);
+}
+
 TEST(ModelLoad, the_name_is_the_folders_however_its_path_is_written) {
   const fs::path parent = demo_model_dir().parent_path();
   for (const fs::path& path :
@@ -113,6 +121,33 @@ TEST(ModelLoad, a_template_that_the_operator_names_replaces_the_models) {
   ASSERT_TRUE(model.ok());
   EXPECT_TRUE((*model)->load.warnings.empty());
   EXPECT_TRUE((*model)->templates.choose(/*tools=*/true).ok());
+}
+
+TEST(ModelLoad, a_rope_scaling_that_the_operator_names_replaces_the_models) {
+  ModelOptions options;
+  options.rope_scaling = ContextExtension{ContextExtension::Type::kYarn, 4, 0};
+  const auto plain = load_model(demo_model_dir(), {}, one_thread());
+  const auto longer = load_model(demo_model_dir(), options, one_thread());
+  ASSERT_TRUE(longer.ok()) << longer.error().to_string();
+  EXPECT_EQ((*longer)->config.context_tokens_max, 4 * (*plain)->config.context_tokens_max);
+  EXPECT_EQ((*longer)->config.rope.scaling, RopeScaling::kYarn);
+  EXPECT_NE((*longer)->root_key("a"), (*plain)->root_key("a"));
+  const auto config = load_model_config(demo_model_dir(), options);
+  ASSERT_TRUE(config.ok()) << config.error().to_string();
+  EXPECT_EQ(*config, (*longer)->config);
+
+  DemoCopy trained_with_llama3;
+  trained_with_llama3.set("config.json", "rope_parameters",
+                          {{"rope_type", "llama3"},
+                           {"rope_theta", 1e6},
+                           {"factor", 8},
+                           {"low_freq_factor", 1},
+                           {"high_freq_factor", 4},
+                           {"original_max_position_embeddings", 2048}});
+  const auto refused = load_model(trained_with_llama3.path(), options, one_thread());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().field, "rope_scaling");
+  EXPECT_EQ(check_model(trained_with_llama3.path(), options).error().field, "rope_scaling");
 }
 
 TEST(ModelLoad, a_folder_that_is_not_there_is_not_found) {

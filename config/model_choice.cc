@@ -1,11 +1,12 @@
-// A path may contain '=' too: what precedes it is a model's name only if it has no '/'.
-#include "config/template_choice.h"
+// A value may be a path that contains '=': what precedes it is a model's name only if it has no
+// '/'.
+#include "config/model_choice.h"
 
 #include "base/model_name.h"
 
 namespace cascade::config {
 
-TemplateChoice template_choice(std::string_view text) {
+ModelChoice model_choice(std::string_view text) {
   const size_t equals = text.find('=');
   const bool is_named = equals != text.npos && is_model_name(text.substr(0, equals));
   if (!is_named) return {"", std::string(text)};

@@ -1,0 +1,55 @@
+// The limits are those of config.json (model/config_rope.cc), but for the factor: published models
+// have factors up to 64.
+#include "base/context_extension.h"
+
+#include <charconv>
+#include <optional>
+
+namespace cascade {
+namespace {
+
+constexpr double kFactorMax = 1000;
+constexpr int64_t kOriginalMax = 1 << 24;
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Error wrong(std::string_view text, const std::string& what) {
+  return invalid_argument("", what + ", got \"" + std::string(text) + '"');
+}
+
+}  // namespace
+
+Result<ContextExtension> parse_context_extension(std::string_view text) {
+  const std::string form =
+      "must be yarn:FACTOR, linear:FACTOR or either with :ORIGINAL, such as yarn:4:32768";
+  const size_t colon = text.find(':');
+  if (colon == text.npos) return wrong(text, form);
+  ContextExtension out;
+  const std::string_view type = text.substr(0, colon);
+  if (type != "yarn" && type != "linear") return wrong(text, form);
+  if (type == "linear") out.type = ContextExtension::Type::kLinear;
+
+  const std::string_view numbers = text.substr(colon + 1);
+  const size_t second = numbers.find(':');
+  const auto factor = number<double>(numbers.substr(0, second));
+  // A NaN is refused here, too.
+  if (!factor || !(*factor > 1 && *factor <= kFactorMax)) {
+    return wrong(text, "FACTOR must be more than 1 and at most 1000");
+  }
+  out.factor = *factor;
+  if (second == numbers.npos) return out;
+  const auto original = number<int64_t>(numbers.substr(second + 1));
+  if (!original || *original < 1 || *original > kOriginalMax) {
+    return wrong(text, "ORIGINAL must be a number of positions from 1 to 16777216");
+  }
+  out.original_context = *original;
+  return out;
+}
+
+}  // namespace cascade
