@@ -1,4 +1,4 @@
-// PCRE2 has the tables. A walk over all code points turns them into ranges, once for each name.
+// Gets the ranges from PCRE2's tables: a walk over all code points finds them, once for each name.
 #include "model/grammar/character_properties.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 using Set = std::vector<CodePointRange>;
 
-// How many sets to keep: room for all properties that exist, with some hundred ranges each. PCRE2
-// takes more than one spelling of each.
+// How many sets to keep: room for all properties that exist, with some hundred ranges each. A
+// property may be kept more than once, because PCRE2 takes more than one spelling of its name.
 constexpr size_t kKeptMax = 1000;
 
 // ECMAScript also takes the long names of general categories, PCRE2 only the short ones.
@@ -89,7 +89,7 @@ std::string all_code_points() {
   return text;
 }
 
-// The code points that match a PCRE2 pattern for one of them.
+// The code points that match `pattern`, a PCRE2 pattern for a single code point.
 std::optional<Set> look_up(const std::string& pattern) {
   const auto regex = TokenizerRegex::compile(pattern + "+", "property");
   if (!regex.ok()) return std::nullopt;
@@ -103,8 +103,8 @@ std::optional<Set> look_up(const std::string& pattern) {
     const auto match = matches.next();
     if (!match.ok()) return std::nullopt;
     if (!match->has_value()) return set;
-    // A match is a run of code points, of which only the two ends are read. The range between them
-    // may include the surrogates, which are in no text.
+    // A match is a run of code points; only its first and its last one are decoded. The range
+    // between them may include the surrogates, which are in no text.
     size_t last = (*match)->end - 1;
     while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
     set.push_back({utf8_decode(text, (*match)->begin).value, utf8_decode(text, last).value});
@@ -114,7 +114,7 @@ std::optional<Set> look_up(const std::string& pattern) {
 std::string pattern_of(const std::string& name, PropertyOf which) {
   const std::string property = "\\p{" + name + "}";
   if (which == PropertyOf::kPerhaps) return "[" + property + "\\p{Cn}]";
-  // Newer versions took this property from characters that are not emoji.
+  // Newer versions of Unicode took this property away from characters that are not emoji.
   const bool pictures = name == "Extended_Pictographic" || name == "ExtPict";
   return pictures ? "(?:(?=" + property + ")\\p{Emoji})" : property;
 }

@@ -74,8 +74,8 @@ class Writer {
     if (!escaped.empty()) bytes_.add_edge(from, '\\', '\\', behind_backslash(escaped));
   }
 
-  // The state that reads what follows the backslash for one of these characters. Equal `escaped`
-  // share one state.
+  // The state that reads what follows the backslash in the escapes of the characters in `escaped`.
+  // Equal `escaped` share one state.
   State behind_backslash(const std::vector<Piece>& escaped) {
     const auto [known, added] = escapes_.try_emplace(escaped, 0);
     if (!added) return known->second;
@@ -98,8 +98,8 @@ class Writer {
     bytes_.add_edge(backslash, static_cast<uint8_t>(rest[0]), static_cast<uint8_t>(rest[0]), last);
   }
 
-  // Adds the edges of `from` for `pieces`. The bits above `bits` of their numbers are in the next
-  // byte, together with `mark`; the lower bits are in continuation bytes, six in each.
+  // Adds the edges of `from` for `pieces`. Of their numbers, the next byte holds the bits above the
+  // lowest `bits`, together with `mark`; continuation bytes hold the lower bits, six each.
   void add_part(State from, const std::vector<Piece>& pieces, int bits, uint32_t mark) {
     if (pieces.empty()) return;
     std::optional<ByteAutomaton::Edge> edge;

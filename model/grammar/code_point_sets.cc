@@ -1,4 +1,5 @@
-// Automata over code points as sets of texts: what they have in common, and what one alone has.
+// Automata over code points as sets of texts: what two sets have in common, and what only one of
+// them has.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -156,8 +157,8 @@ Result<CodePointDfa> combined(const CodePointDfa& a, const CodePointDfa& b, Comb
   return too_many_states("together", states_max);
 }
 
-// Makes the states for one number of code points after another, so that it is known at which number
-// the states run out.
+// Makes the states for one number of code points after another, so that it is clear at which number
+// the limit of states is reached.
 Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_t max,
                                   size_t states_max, size_t& work) {
   // Without an upper bound there is nothing to count after the lower one.
@@ -165,7 +166,7 @@ Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_
   CodePointDfa result;
   result.complete = dfa.complete;
   result.states.push_back({{}, dfa.states[0].final && min == 0});
-  std::map<uint32_t, uint32_t> layer = {{0, 0}};  // by state of `dfa`: the state after `count`
+  std::map<uint32_t, uint32_t> layer = {{0, 0}};  // the state of `dfa` -> the state after `count`
   for (uint32_t count = 0; count < max && !layer.empty(); ++count) {
     const bool counts = count < count_max;
     std::map<uint32_t, uint32_t> next;
@@ -187,7 +188,7 @@ Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_
       }
     }
     if (!counts) break;
-    // The layer that was begun is left out: texts end before it.
+    // The unfinished layer is left out: texts end before it.
     if (result.states.size() > states_max || work == 0) {
       for (const auto& [state, id] : layer) result.states[id].edges.clear();
       result.complete = false;

@@ -31,8 +31,9 @@ struct CodePointDfa {
     auto operator<=>(const State&) const = default;
   };
   std::vector<State> states;
-  // Whether it accepts every text that it should. Where states ran out, it does not accept the
-  // longer texts: what it accepts is right, and what it does not accept may be right, too.
+  // Whether the automaton accepts every text that it should. If the states ran out, it does not
+  // accept the longer texts: each text that it accepts is right, but one that it refuses may be
+  // right, too.
   bool complete = true;
 
   bool accepts(const std::u32string& text) const;
@@ -51,17 +52,17 @@ inline bool accepts_nothing(const CodePointDfa& dfa) {
 }
 
 // The texts that both automata accept (kBoth), that at least one accepts (kEither), or that the
-// first accepts and the second does not (kFirstAlone). Only the shorter ones if all would take over
-// `states_max` states. Trimmed. The work done is subtracted from `work`, as in compile_pattern().
-// Errors: kInvalidArgument, without a field, if no text is left because of `states_max`, or all of
-// `work` is used up. Precondition of kFirstAlone: b.complete.
+// first accepts and the second does not (kFirstAlone). If all of them would take over `states_max`
+// states, the result has only the shorter ones. It is trimmed. The work done is subtracted from
+// `work`, as in compile_pattern(). Errors: kInvalidArgument, without a field, if `states_max`
+// leaves no text, or all of `work` is used up. Precondition of kFirstAlone: b.complete.
 enum class Combination { kBoth, kEither, kFirstAlone };
 Result<CodePointDfa> combined(const CodePointDfa& a, const CodePointDfa& b, Combination how,
                               size_t states_max, size_t& work);
 
 // The texts that `dfa` accepts and that have at least `min` and at most `max` code points
-// (UINT32_MAX: any number). Only the shorter ones if all would take over `states_max` states.
-// Otherwise as combined().
+// (UINT32_MAX: any number). If all of them would take over `states_max` states, the result has only
+// the shorter ones. Otherwise as combined().
 Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_t max,
                                   size_t states_max, size_t& work);
 

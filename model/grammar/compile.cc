@@ -1,4 +1,4 @@
-// Reads what is asked for, and puts the parts together.
+// Reads the description of the output, and puts the grammars of its parts together.
 #include "model/grammar/compile.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ class PartsCompiler {
     }
     auto node = add_schema(builder_, pieces_, part.at("json_schema"), field_, work_);
     if (node.ok()) return node;
-    // Its message begins with a pointer within the schema.
+    // The message of a schema's error begins with a pointer within the schema.
     const std::string& message = node.error().message;
     return invalid_argument(std::string(field_), message.starts_with('#')
                                                      ? named + message.substr(1)

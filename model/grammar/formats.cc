@@ -24,8 +24,8 @@ constexpr char kDuration[] =
     "[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S))";
 constexpr char kLabels[] = "([a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?\\.)";
 constexpr char kLastLabel[] = "[a-zA-Z]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?";
-// A host without limits of length, for URIs: beside maxLength every length would take states of its
-// own.
+// A host without limits of length, for URIs: together with maxLength, limits would take states for
+// every length.
 constexpr char kUriHost[] =
     "([a-zA-Z0-9]+(-[a-zA-Z0-9]+)*\\.)*[a-zA-Z][a-zA-Z0-9]*(-[a-zA-Z0-9]+)*(:[1-9][0-9]{0,3})?";
 constexpr char kPathCharacter[] = "([a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})";
@@ -45,8 +45,7 @@ Text count(const Text& what, int min, int max) {
   return "(" + what + "){" + std::to_string(min) + "," + std::to_string(max) + "}";
 }
 
-// Eight groups, or fewer with two colons in place of those left out (RFC 4291, section 2.2, forms 1
-// and 2).
+// Eight groups, or fewer if two colons replace some (RFC 4291, section 2.2, forms 1 and 2).
 Text ipv6() {
   const Text group = Text(kHex) + "{1,4}";
   Text forms = count(group + ":", 7, 7) + group;

@@ -1,4 +1,4 @@
-// Building a grammar, and what it takes to complete each of its nodes.
+// Builds a grammar, and finds how many frames it takes to complete each of its nodes.
 #include "model/grammar/grammar.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ uint32_t framed(uint32_t need) {
 }  // namespace
 
 size_t Grammar::memory_bytes() const {
-  // Accounts for what malloc adds to each piece, and for its smallest piece.
+  // What malloc adds to each piece, taking its smallest piece into account.
   constexpr size_t kPieceBytes = 24;
   size_t bytes = sizeof(Grammar) + bytes_.memory_bytes() + nodes_.capacity() * sizeof(GrammarNode);
   for (const GrammarNode& node : nodes_) {
@@ -115,7 +115,7 @@ uint32_t GrammarBuilder::need_of(const GrammarNode& node) const {
   return kImpossible;
 }
 
-// Finds the least solution: needs only fall, each at most kFramesMax times.
+// Finds the smallest solution: needs only become smaller, each at most kFramesMax times.
 void GrammarBuilder::compute_needs() {
   std::vector<GrammarNode>& nodes = grammar_.nodes_;
   std::vector<GrammarNodeId> left(nodes.size());
@@ -139,7 +139,7 @@ void GrammarBuilder::drop_impossible_choices() {
   nodes.shrink_to_fit();
 }
 
-// Which nodes have a text that is put together only from texts of terminals that `counts` accepts.
+// The nodes that have a text made only of texts of terminals that `counts` accepts.
 std::vector<bool> GrammarBuilder::with_text(const TerminalTest& counts) const {
   const std::vector<GrammarNode>& nodes = grammar_.nodes_;
   std::vector<bool> with(nodes.size(), false);
@@ -165,7 +165,8 @@ std::vector<bool> GrammarBuilder::with_text(const TerminalTest& counts) const {
   return with;
 }
 
-// Whether a part is repeated that may be empty: it would be read again and again at one place.
+// Whether the grammar repeats a part that may be empty: a matcher would read that part again and
+// again at one place.
 bool GrammarBuilder::repeats_nothing() const {
   const std::vector<GrammarNode>& nodes = grammar_.nodes_;
   const std::vector<bool> empty =

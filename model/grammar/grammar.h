@@ -25,12 +25,13 @@ struct GrammarNode {
   ByteAutomaton::State start = 0;       // kTerminal
   std::vector<GrammarNodeId> children;  // kRepeat has one
   uint32_t min = 0, max = 0;            // kRepeat; max may be kUnbounded
-  // How many frames of the matcher's stack it takes at least to complete the node.
+  // The smallest number of frames of the matcher's stack that completing the node takes.
   uint32_t need = kImpossible;
 };
 
-// Immutable; any thread. Its texts are those that can be read within kFramesMax frames. A matcher
-// never goes where more would be needed, so a text that was begun can always be completed.
+// Immutable; any thread. The texts of a grammar are those that can be read within kFramesMax
+// frames. A matcher never goes where more would be needed, so a text that was begun can always be
+// completed.
 class Grammar {
  public:
   // A JSON object or array takes one to three frames, so at least 40 levels fit; JSON readers take
@@ -69,7 +70,7 @@ class GrammarBuilder {
   GrammarNodeId sequence(std::vector<GrammarNodeId> children);
   GrammarNodeId choice(std::vector<GrammarNodeId> children);
   GrammarNodeId repeat(GrammarNodeId child, uint32_t min, uint32_t max);
-  // A node that is used before its content is known. Until define(), no text is in it.
+  // A node that may be used before its content is known. Until define(), it has no text.
   GrammarNodeId forward();
   void define(GrammarNodeId forward, GrammarNodeId as);
 

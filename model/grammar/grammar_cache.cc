@@ -10,11 +10,12 @@
 namespace cascade {
 namespace {
 
-// The bytes that an entry takes beside its text, for nodes of the list and of the map. An estimate.
+// An estimate of the bytes that an entry takes beside its text: the nodes of the list and of the
+// map.
 constexpr size_t kEntryBytes = 300;
 
-// The share of the memory that what is learned of one grammar may take: a few large grammars use up
-// all of it, and many small ones have room. With less than the minimum, a mask of tokens would be
+// The share of the memory for what is learned about one grammar: a few large grammars use up all of
+// the memory, and many small ones have room. With less than the minimum, a mask of tokens would be
 // computed over and over.
 constexpr size_t kLearnedShare = 16, kLearnedMin = size_t{1} << 20;
 
@@ -48,7 +49,7 @@ void GrammarCache::count(Entry& entry) {
 }
 
 void GrammarCache::shrink() {
-  // The entries that were used come first.
+  // The entries that were used are at the front of the list.
   for (auto entry = entries_.begin(); entry != entries_.end() && entry->used; ++entry) {
     count(*entry);
   }
@@ -67,9 +68,9 @@ void GrammarCache::shrink() {
   give_back(before - bytes_);
 }
 
-// A grammar consists of many small pieces of memory, between those of others, and malloc keeps what
-// is freed. Looking for whole free pages takes milliseconds, so it is done only when much was
-// freed.
+// A grammar consists of many small pieces of memory, mixed with the pieces of others, and malloc
+// keeps what is freed. Looking for whole free pages takes milliseconds, so we do it only when much
+// was freed.
 void GrammarCache::give_back(size_t freed) {
   freed_ += freed;
   if (freed_ == 0 || freed_ < memory_max_ / 4) return;

@@ -1,4 +1,4 @@
-// The grammars that generations have, each compiled once.
+// The grammars that generations use, each compiled once.
 #pragma once
 
 #include <list>
@@ -16,8 +16,8 @@ namespace cascade {
 // Keeps the grammars that were used last, within a bound of bytes. One thread at a time.
 class GrammarCache {
  public:
-  // A grammar takes some 10 to 200 KB. With what is learned of it while it is used, it takes some
-  // MB. This has room for the grammars of all generations that run at once by default.
+  // A grammar takes some 10 to 200 KB. With what is learned about it in use, it takes some MB. This
+  // bound has room for the grammars of all generations that run at once by default.
   static constexpr size_t kMemoryMax = size_t{64} << 20;
 
   explicit GrammarCache(size_t memory_max = kMemoryMax) : memory_max_(memory_max) {}
@@ -29,9 +29,10 @@ class GrammarCache {
   Result<std::shared_ptr<SharedGrammar>> get(GrammarKind kind, const std::string& schema,
                                              const GrammarVocabulary& vocabulary);
 
-  // Keeps the bound. Call it when grammars were used, because they grow then. It drops the grammars
-  // that were unused for longest, except those that somebody holds. If that is not enough, it drops
-  // what was learned of those, which is found out again. Freed memory goes back to the system.
+  // Frees memory until the cache is within its bound. Call it after using grammars, because use
+  // makes them grow. It drops the grammars that were unused for longest, except those that somebody
+  // holds. If that is not enough, it drops what was learned about the held ones, which then has to
+  // be found out again. Freed memory goes back to the system.
   void shrink();
 
   size_t size() const { return entries_.size(); }
@@ -43,7 +44,7 @@ class GrammarCache {
     std::string key;
     std::shared_ptr<SharedGrammar> grammar;
     size_t bytes = 0;
-    bool used = false;  // used since it was counted
+    bool used = false;  // used since its bytes were counted
     bool in_use() const { return grammar.use_count() > 1; }
   };
   using Entries = std::list<Entry>;
@@ -52,7 +53,7 @@ class GrammarCache {
   void give_back(size_t freed);
 
   const size_t memory_max_;
-  Entries entries_;  // the last used first
+  Entries entries_;  // the most recently used first
   std::unordered_map<std::string_view, Entries::iterator> by_key_;
   size_t bytes_ = 0;  // of all entries
   size_t freed_ = 0;  // freed since memory went back to the system

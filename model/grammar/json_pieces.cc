@@ -163,9 +163,9 @@ GrammarNodeId JsonPieces::any_array() {
   return *any_array_;
 }
 
-// Goes from the last member to the first, and keeps two nodes for each number of members so far, as
-// far as that number matters: `some` is what begins with a member, and `behind_value` is what may
-// follow a value.
+// Goes from the last member to the first. For each number of members so far, as far as that number
+// matters, it keeps two nodes: `some` begins with a member, and `behind_value` is what may follow a
+// value.
 GrammarNodeId JsonPieces::members(std::string_view brackets, const std::vector<Member>& members,
                                   std::optional<GrammarNodeId> other, uint32_t min, uint32_t max) {
   const bool bounded = max < UINT32_MAX && (other || max < members.size());
@@ -245,13 +245,13 @@ GrammarNodeId JsonPieces::array(const std::vector<GrammarNodeId>& first,
     const GrammarNodeId more = builder_.sequence({comma(), *rest});
     behind = builder_.sequence({builder_.repeat(more, more_min, more_max), end});
   } else if (min > std::max(count, rest && max > 0 ? 1u : 0u)) {
-    behind = builder_.choice({});  // too few
+    behind = builder_.choice({});  // fewer values than `min`
   }
   std::optional<GrammarNodeId> begin;
   if (count == 0 && rest && max > 0) begin = builder_.sequence({space, *rest, behind});
   for (uint32_t i = std::min(count, max); i > 0; --i) {
     const GrammarNodeId value = first[i - 1];
-    // After `i` values: the end if they are enough, or what follows.
+    // After `i` values: the end if `i` values are enough, or what follows.
     const bool is_last = i == std::min(count, max);
     if (is_last && i < count) behind = i >= min ? end : builder_.choice({});
     if (!is_last && i >= min) behind = builder_.choice({behind, end});

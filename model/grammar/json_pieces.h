@@ -14,8 +14,8 @@
 
 namespace cascade {
 
-// White space, where JSON allows it, is nothing, one space, or one line end and at most 16 spaces;
-// and it comes only after { [ , : and before } ]. So white space cannot go on for ever.
+// Where JSON allows white space, the grammar allows nothing, one space, or one line end and at most
+// 16 spaces; and only after { [ , : and before } ]. So white space cannot go on for ever.
 inline constexpr int kIndentMax = 16;
 
 // Each part is made when it is first asked for. Belongs to one builder.
@@ -74,7 +74,7 @@ class JsonPieces {
 
   GrammarBuilder& builder_;
   std::map<char, ByteAutomaton::State> spaces_;
-  std::map<std::string, GrammarNodeId> numbers_;  // by their limits
+  std::map<std::string, GrammarNodeId> numbers_;  // the key is their limits
   std::map<std::vector<CodePointDfa::State>, GrammarNodeId> strings_;
   std::optional<GrammarNodeId> string_, character_, comma_, any_value_, any_object_, any_array_;
 };

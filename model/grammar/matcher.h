@@ -14,21 +14,22 @@ namespace cascade {
 
 class GrammarAutomaton;
 
-// A set of places, and the sets that follow it, as far as they are known.
+// A set of places, and the sets that come after it, as far as they are known.
 class MatcherState : public std::enable_shared_from_this<MatcherState> {
  public:
   explicit MatcherState(GrammarPlaces places) : places_(std::move(places)) {}
   bool complete() const { return places_.complete; }
-  // Whether a byte may follow. The grammar can then always be completed.
+  // Whether a byte may follow. After it, the grammar can always be completed.
   bool can_continue() const { return !places_.places.empty(); }
-  // The amount of work of a step from here. It does not depend on what is known already.
+  // The amount of work of a step from here. The amount does not depend on what is known already.
   size_t places() const { return places_.places.size(); }
 
  private:
   friend class GrammarAutomaton;
   GrammarPlaces places_;
-  std::vector<MatcherState*> behind_;  // by class of bytes; null: not known
-  // The state that every plain byte leads to; null if there is no such state, or it is not known.
+  std::vector<MatcherState*> behind_;  // the index is a class of bytes; null: not known
+  // The state to which every plain byte leads; null if no state is common to all plain bytes, or it
+  // is not known.
   MatcherState* behind_plain_ = nullptr;
   bool plain_known_ = false;
   bool kept_ = false;  // the automaton keeps it
@@ -44,14 +45,14 @@ class GrammarAutomaton {
 
   std::shared_ptr<MatcherState> start(GrammarNodeId node);
   std::shared_ptr<MatcherState> start() { return start(grammar_->root()); }
-  // The state after one more byte. If the byte may not come, a state of nothing (not complete,
-  // cannot continue). Lives until forget().
+  // The state after one more byte. If the byte may not come, the result is a state without places
+  // (not complete, cannot continue). The state lives until forget().
   MatcherState* step(MatcherState* from, uint8_t byte);
 
   // Whether any `count` plain bytes (token_trie.h) may come after `from`.
   bool takes_plain(MatcherState* from, size_t count);
 
-  // Whether what is kept has reached the bound.
+  // Whether the memory of the kept states has reached the bound.
   bool full() const { return memory_ >= memory_max_; }
   // Drops all states except `states` and those that others hold.
   void forget(std::span<MatcherState* const> states);
@@ -73,7 +74,8 @@ class GrammarAutomaton {
   std::vector<std::shared_ptr<MatcherState>> held_;  // what forget() was told to keep
 };
 
-// One text. Copies are cheap. Uses the automaton, which must outlive it, on the calling thread.
+// A text that is being read. Copies are cheap. Uses the automaton, which must outlive the matcher,
+// on the calling thread.
 class Matcher {
  public:
   explicit Matcher(GrammarAutomaton& automaton) : Matcher(automaton, automaton.start()) {}

@@ -1,4 +1,4 @@
-// Builds numbers digit by digit, beside the digits of the limits.
+// Builds numbers digit by digit, comparing with the digits of the limits.
 #include "model/grammar/numbers.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using State = ByteAutomaton::State;
 
 constexpr int kIntegerDigits = 20, kFractionDigits = 16, kExponentDigits = 2;
-// The digits of a number with a fraction, within limits: f64 tells such numbers apart.
+// The digits of a number with a fraction, within limits: f64 can tell numbers of this length apart.
 constexpr int kLimitedDigits = 15;
 // The largest number of digits of a step's factor. With more, a remainder times ten would not fit
 // 64 bits.
@@ -55,7 +55,7 @@ class Magnitudes {
         step_(range.step),
         no_integers_(range.no_integers),
         fractions_(fractions) {
-    // No number that can be written is above it.
+    // No number that the grammar can write is above such a limit.
     if (high_ && high_->whole.size() > kNumberDigitsMax) high_.reset();
   }
 
@@ -73,10 +73,10 @@ class Magnitudes {
   }
 
  private:
-  // A place in a number. `index` digits were read, `whole` more come before the point, and
-  // `fraction` more may come after it, of `places` in all. While `at_low` (`at_high`), the digits
-  // so far are those of the limit. `sum` is the sum of the digits, each times the value of its
-  // place, modulo the step's factor.
+  // A place in a number. `index` digits were read, and `whole` more come before the point. After
+  // the point there may be `places` digits in all, of which `fraction` are left. While `at_low`
+  // (`at_high`), the digits so far are those of the lower (upper) limit. `sum` is the sum of the
+  // digits, each times the value of its place, modulo the step's factor.
   struct Place {
     int index = 0;
     int whole = 0;
@@ -85,15 +85,15 @@ class Magnitudes {
     uint64_t sum = 0;
     bool at_low = false;
     bool at_high = false;
-    bool has_fraction = false;  // a digit after the point is not 0
+    bool has_fraction = false;  // true if a digit after the point is not 0
     enum class Point : uint8_t { kBefore, kAt, kBehind } point = Point::kBefore;
     auto operator<=>(const Place&) const = default;
   };
   using Point = Place::Point;
 
-  // The largest number of digits before the point: those of the upper limit. Without an upper
-  // limit, or with a step, which takes states for each digit: the digits that ids need, or one more
-  // than the lower limit or the step has, so that there are numbers above it.
+  // The largest number of digits before the point: those of the upper limit. If there is no upper
+  // limit, or there is a step (which takes states for each digit), it is the number of digits that
+  // ids need, or one more than the lower limit or the step has, so that there are numbers above it.
   size_t whole_max() const {
     if (high_ && !step_) return high_->whole.size();
     size_t digits = std::max<size_t>(kIntegerDigits, low_.whole.size() + 1);
@@ -107,7 +107,7 @@ class Magnitudes {
   }
 
   // The largest number of digits after the point. If a limit has more digits than usual, one more
-  // is allowed, so that there are numbers beside the limit.
+  // is allowed, so that there are numbers next to the limit.
   int fraction_max(const Place& place) const {
     if (!fractions_) return 0;
     int most = std::max(0, kLimitedDigits - place.whole);
@@ -124,8 +124,8 @@ class Magnitudes {
   }
 
   State state(Place place) {
-    if (!place.at_low && !place.at_high) place.index = 1;  // it no longer matters
-    if (!no_integers_) place.has_fraction = false;         // nor does this
+    if (!place.at_low && !place.at_high) place.index = 1;  // no longer matters
+    if (!no_integers_) place.has_fraction = false;         // does not matter
     if (!step_) place.places = 0;
     const auto [known, added] = known_.try_emplace(place, 0);
     if (!added) return known->second;
@@ -228,8 +228,8 @@ void add_range(ByteAutomaton& bytes, State start, const NumberRange& range, bool
   }
 }
 
-// Adds up to `count` more digits after `from`, each of which may be the last. Gives the state after
-// each of them.
+// Adds up to `count` more digits after `from`, each of which may be the last. Returns the state
+// after each digit.
 std::vector<State> add_run(ByteAutomaton& bytes, State from, int count) {
   std::vector<State> states;
   for (int i = 0; i < count; ++i) {
@@ -254,7 +254,7 @@ Decimal to_decimal(const OrderedJson& json) {
   }
   size_t point = std::min(text.find('.'), text.size());
   if (point < text.size()) text.erase(point, 1);
-  // Moves the point. Where it moves beyond the digits, there are zeros.
+  // Moves the point. Zeros fill the places between the digits and a point beyond them.
   if (exponent < 0) {
     const auto left = static_cast<size_t>(-exponent);
     if (left >= point) text.insert(0, left - point + 1, '0');
@@ -299,7 +299,7 @@ std::optional<NumberStep> to_step(const Decimal& decimal) {
 std::optional<NumberStep> common_step(const NumberStep& a, const NumberStep& b) {
   const NumberStep& fine = a.exponent <= b.exponent ? a : b;
   const NumberStep& coarse = a.exponent <= b.exponent ? b : a;
-  // A factor beyond it is over every limit, unless powers of ten make it large.
+  // A factor above kMax is over every limit, unless it is large only because of powers of ten.
   constexpr uint64_t kMax = uint64_t{1} << 58;
   uint64_t factor = coarse.factor;
   for (int i = fine.exponent; i < coarse.exponent; ++i) {

@@ -22,14 +22,14 @@ struct Decimal {
 // The shortest decimal number of the same value. Precondition: is_any_number(json).
 Decimal to_decimal(const OrderedJson& json);
 
-// factor * 10^exponent: a number must be a multiple of it. The factor is not a multiple of 10.
+// factor * 10^exponent, of which a number must be a multiple. The factor is not a multiple of 10.
 struct NumberStep {
   uint64_t factor = 1;
   int exponent = 0;
 };
-// The limits of a step's factor, because automata have a state for each remainder that it leaves.
-// The first is for the factor without its factors of 2 and 5, which are seen from the last digits;
-// the second is for the whole factor.
+// The limits of a step's factor. There are limits because automata have a state for each remainder
+// of a division by the factor. The first is for the factor without its factors of 2 and 5, which
+// only concern the last digits; the second is for the whole factor.
 inline constexpr uint64_t kStepRemaindersMax = 1000, kStepFactorMax = 4096;
 
 // Nullopt if the number is not greater than 0, or has over 18 digits.
@@ -56,15 +56,16 @@ int compare(const Decimal& a, const Decimal& b);
 inline constexpr size_t kNumberDigitsMax = 100;
 
 // Integers without exponent, and without "-0". They have at most as many digits as the upper limit.
-// Without one, or with a step, they have at most 20, so that all numbers of 64 bits are among them,
-// or one more than the lower limit or the step has. Precondition: no lower limit above 0 and no
-// upper limit below 0 has over kNumberDigitsMax digits. An upper limit with more digits is ignored.
+// Without an upper limit, or with a step, they have at most 20 digits, so that all numbers of 64
+// bits are among them, or one more than the lower limit or the step has. Precondition: no lower
+// limit above 0 and no upper limit below 0 has over kNumberDigitsMax digits. An upper limit with
+// more digits is ignored.
 ByteAutomaton::State add_integers(ByteAutomaton& bytes, const NumberRange& range);
 // Numbers. Without limits: at most 20 digits before the point, 16 after it, and two in the
 // exponent, so that they are finite in f64. Within limits, or with a step, there is no exponent,
-// and whole numbers are as above. Numbers with a fraction then have at most 15 digits in all, which
-// f64 tells apart, so that a number is within the limits even after rounding. If a limit has more
-// digits than that, they may have one digit more than the limit.
+// and whole numbers are as in add_integers(). Numbers with a fraction then have at most 15 digits
+// in all, which f64 tells apart, so that a number is within the limits even after rounding. If a
+// limit has more than 15 digits, numbers may have one digit more than that limit.
 ByteAutomaton::State add_numbers(ByteAutomaton& bytes, const NumberRange& range);
 
 }  // namespace cascade

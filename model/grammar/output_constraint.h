@@ -10,15 +10,16 @@
 
 namespace cascade {
 
-// A grammar with what was learned of it: shared by the generations that have it. Any thread.
+// A grammar with what was learned about it: shared by the generations that use the grammar. Any
+// thread.
 class SharedGrammar {
  public:
-  // At most `learned_max` bytes are learned of the grammar, not counting sets of tokens.
+  // At most `learned_max` bytes are learned about the grammar, not counting sets of tokens.
   SharedGrammar(Grammar grammar, const GrammarVocabulary& vocabulary,
                 size_t learned_max = GrammarAutomaton::kMemoryMax);
 
   size_t memory_bytes() const;
-  // Drops what was learned of it; it is found out again.
+  // Drops what was learned about the grammar; it will be found out again when needed.
   void forget();
 
  private:
@@ -30,16 +31,16 @@ class SharedGrammar {
 };
 
 // Whether thoughts come before the answer: never (kNone), if the first token opens them (kMayCome),
-// or because the prompt has opened them (kBegun).
+// or certainly, because the prompt has opened them (kBegun).
 enum class Thoughts { kNone, kMayCome, kBegun };
 
-// One generation, one thread at a time. Only the grammar and the tokens so far decide what is
-// allowed. Thoughts are free, except that they cannot end the generation.
+// One generation, one thread at a time. Only the grammar and the tokens so far decide which tokens
+// are allowed. Thoughts may be any text, except that they cannot end the generation.
 class OutputConstraint {
  public:
-  // The constraint after `tokens`, which were allowed one after another. The vocabulary must
-  // outlive it. `goes_on`: the answer continues a text, so a space at its beginning is not left
-  // out. Errors: kInternal if one of the tokens was not allowed.
+  // The constraint after `tokens`, each of which must be allowed where it stands. The vocabulary
+  // must outlive the constraint. `goes_on`: the answer continues a text, so a space at its
+  // beginning is not left out. Errors: kInternal if one of the tokens was not allowed.
   static Result<OutputConstraint> behind(std::shared_ptr<SharedGrammar> grammar,
                                          const GrammarVocabulary& vocabulary, Thoughts thoughts,
                                          std::span<const int32_t> tokens, bool goes_on = false);

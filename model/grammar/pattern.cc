@@ -1,5 +1,5 @@
 // Turns a pattern's states into deterministic ones. A text is read in many ways at once. A way that
-// has passed look-aheads also carries what these still have to find, or must not find.
+// has passed look-aheads also carries what these look-aheads still have to find, or must not find.
 #include "model/grammar/pattern.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using StateKind = PatternState::Kind;
 
-// Sets of what may come next, as bits.
+// What may come next, as a set of bits.
 using Next = uint8_t;
 constexpr Next kInWord = 1, kNoWord = 2, kTextEnd = 4, kAnyNext = kInWord | kNoWord | kTextEnd;
 
@@ -97,7 +97,7 @@ class Determiniser {
   Ways closure(Ways left, Before before) {
     Ways result;
     std::vector<uint32_t> marked;
-    std::set<Way> seen;  // the ways that are not plain
+    std::set<Way> seen;  // those of the ways that are not plain
     while (!left.empty()) {
       const Way way = left.back();
       left.pop_back();
@@ -147,7 +147,7 @@ class Determiniser {
     left.push_back(way);
   }
 
-  // closure() of one state, called while the closure of others is made.
+  // closure() of one state, for use while another closure() is running.
   Ways closure_apart(uint32_t state, Before before) {
     std::vector<bool> mine(nfa_.states.size(), false);
     spend(mine.size() / 64);
@@ -157,7 +157,7 @@ class Determiniser {
     return ways;
   }
 
-  // What may come next if the assertion holds.
+  // What may come next so that the assertion holds.
   static Next after(PatternAssertion assertion, Before before) {
     const Next end_of_word = before == Before::kWord ? kNoWord | kTextEnd : kInWord;
     switch (assertion) {
@@ -169,8 +169,8 @@ class Determiniser {
     return 0;
   }
 
-  // Sorts the ways and drops those that a plain way of the same state, or of a better one, makes
-  // redundant.
+  // Sorts the ways and drops those that a plain way makes redundant: one with the same state, or
+  // with a state of a higher rank in the same family.
   Ways simplified(Ways ways) const {
     std::ranges::sort(ways, [](const Way& a, const Way& b) {
       if (a.state != b.state) return a.state < b.state;
@@ -192,7 +192,7 @@ class Determiniser {
   }
 
   void drop_lower_ranks(Ways& ways) const {
-    std::map<uint32_t, uint32_t> best;  // rank, by family
+    std::map<uint32_t, uint32_t> best;  // the best rank, by family
     for (const Way& way : ways) {
       const PatternState& state = nfa_.states[way.state];
       if (state.family == 0 || !way.is_plain()) continue;
@@ -218,13 +218,14 @@ class Determiniser {
     return list;
   }
 
-  // One character of a range that all ways see alike, and whether it is of a word.
+  // One character of a range in which all ways treat the characters alike, and whether it is of a
+  // word.
   struct Character {
     uint32_t code = 0;
     bool word = false;
   };
 
-  // The ways after a character. `behind_` has what was found out about other sets of ways.
+  // The ways after a character. `behind_` holds the results for the look-aheads' sets of ways.
   Ways step(const Ways& ways, Character c) {
     Ways reached;
     for (Way way : ways) {
@@ -244,7 +245,7 @@ class Determiniser {
     return closure(std::move(reached), c.word ? Before::kWord : Before::kOther);
   }
 
-  // Moves the look-aheads of `way` past a character; false if the way ends with it.
+  // Moves the look-aheads of `way` past a character; false if that rules the way out.
   bool go_on(Way& way, Character c) {
     if (way.never != 0) {
       way.never = step_set(way.never, c);
@@ -288,7 +289,7 @@ class Determiniser {
     return known->second;
   }
 
-  // Adds the borders of the ranges of characters that some of the ways tell apart.
+  // Adds the borders of the ranges of characters that some of the ways treat differently.
   void add_borders(const Ways& ways, std::set<uint32_t>& sets, std::vector<uint32_t>& borders) {
     const auto add = [&](const CodePointRange& range) {
       borders.push_back(range.low);
@@ -301,7 +302,7 @@ class Determiniser {
       spend(1);
       const PatternState& state = nfa_.states[way.state];
       std::ranges::for_each(state.set, add);
-      // After its end any text may follow.
+      // After the end of the pattern any text may follow.
       if (state.kind == StateKind::kEnd) add({0, kCodePointMax});
       add_set(way.never);
       std::ranges::for_each(lists_[way.always], add_set);
@@ -340,13 +341,13 @@ class Determiniser {
 
   const PatternNfa& nfa_;
   size_t& work_;
-  std::vector<bool> seen_;  // states that a closure has met in a plain way
+  std::vector<bool> seen_;  // the states that a closure has reached in a plain way
   Numbers<Ways> sets_;
   Numbers<Lists> lists_;
-  std::map<uint32_t, uint32_t> behind_;  // by number of a set: the set after a character
+  std::map<uint32_t, uint32_t> behind_;  // number of a set -> number of the set after a character
   CodePointDfa dfa_;
-  std::map<uint32_t, uint32_t> ids_;  // by number of the set: its state
-  std::vector<uint32_t> found_;       // by state: the number of its set
+  std::map<uint32_t, uint32_t> ids_;  // number of a set -> the state made from it
+  std::vector<uint32_t> found_;       // state -> the number of its set
 };
 
 }  // namespace

@@ -87,12 +87,12 @@ class Builder {
     return next;
   }
 
-  // Puts the states from `begin` on, which are a copy of those from `first` on, into their
-  // families.
+  // Puts the states from `begin` on, which are a copy of the states from `first` on, into the
+  // families of those states.
   void make_related(size_t first, size_t begin, uint32_t rank) {
     for (size_t i = begin; i < nfa_.states.size(); ++i) {
       PatternState& state = nfa_.states[i];
-      if (state.family != 0) continue;  // the state is of a repetition within
+      if (state.family != 0) continue;  // the state is of an inner repetition
       state.family = static_cast<uint32_t>(first + i - begin + 1);
       state.rank = rank;
     }

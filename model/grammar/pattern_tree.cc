@@ -44,7 +44,7 @@ Set complement(const Set& set) {
   return result;
 }
 
-// \d, \w, \s and their opposites.
+// The set of \d, \w, \s or one of their opposites.
 std::optional<Set> class_of(char32_t c) {
   switch (c) {
     case 'd': return Set{{'0', '9'}};
@@ -141,7 +141,7 @@ class Parser {
     if (kind == Kind::kAssertion || kind == Kind::kLookAhead) {
       return malformed("a repetition of nothing");
     }
-    take('?');  // the order in which its texts are tried does not matter
+    take('?');  // "?" changes the order of trying texts, which does not matter
     if (min > kPatternRepeatMax || (max != PatternNode::kUnbounded && max > kPatternRepeatMax)) {
       return malformed("a repetition over the limit of " + std::to_string(kPatternRepeatMax));
     }
@@ -362,8 +362,8 @@ class Parser {
   size_t& work_;
   size_t at_ = 0;
   int depth_ = 0;
-  std::set<std::string> known_names_;  // of properties
-  bool inverted_ = false;              // within a set or a look-ahead that must not match
+  std::set<std::string> known_names_;  // names of properties that were looked up
+  bool inverted_ = false;              // while inside a set or a look-ahead that must not match
   PatternTree tree_;
 };
 

@@ -36,8 +36,9 @@ struct PatternTree {
   uint32_t root = 0;
 };
 
-// In the tree, an outermost alternative that does not begin with ^ begins with any text. The text
-// after the match is not part of the tree. Errors and `work`: as compile_pattern.
+// In the tree, an outermost alternative that does not begin with ^ begins with a part that matches
+// any text. The text after the match is not part of the tree. Errors and `work`: as
+// compile_pattern.
 Result<PatternTree> parse_pattern(std::string_view pattern, size_t& work);
 
 // \w: the characters of words.

@@ -14,7 +14,7 @@ size_t mixed(size_t hash, uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15u + (hash >> 29);
 }
 
-// A set that is nearly always small.
+// A set of pairs that is nearly always small.
 class Seen {
  public:
   // True if the pair is new.
@@ -60,8 +60,8 @@ class Closure {
   }
 
   GrammarPlaces finish() {
-    // Real grammars take some tens of steps, and some more for each property that may come next in
-    // an object.
+    // A real grammar takes some tens of steps, and some more for each property that may come next
+    // in an object.
     for (size_t steps = 0; !left_.empty() && steps < kStepsMax; ++steps) {
       const Item item = left_.back();
       left_.pop_back();
@@ -93,7 +93,7 @@ class Closure {
       case GrammarNode::Kind::kTerminal: reach(node.start, frame); break;
       case GrammarNode::Kind::kSequence: go_on(id, 0, frame); break;
       case GrammarNode::Kind::kChoice:
-        // The first child must be on top of the list of what is left.
+        // The first child must be on top of the stack of items.
         for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) {
           enter(*child, frame);
         }
@@ -169,7 +169,7 @@ GrammarPlaces places_behind(const Grammar& grammar, const GrammarPlaces& from, u
   Closure closure(grammar, frames);
   for (const GrammarPlace& place : from.places) {
     for (const ByteAutomaton::Edge& edge : grammar.bytes().edges(place.state)) {
-      if (edge.low > byte) break;  // they are sorted
+      if (edge.low > byte) break;  // edges are sorted
       if (byte <= edge.high) closure.reach(edge.target, place.frame);
     }
   }

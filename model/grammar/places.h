@@ -1,4 +1,4 @@
-// Where in a grammar a text may stand: the set of places that a matcher is in.
+// Where in a grammar the end of a text may be: the set of places that a matcher is in.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace cascade {
 struct GrammarFrame {
   std::shared_ptr<const GrammarFrame> below;
   GrammarNodeId node = 0;
-  uint32_t index = 0;  // the next child; in a repetition: how often it was entered
+  uint32_t index = 0;  // the next child; in a repetition: how often the child was entered
   uint32_t depth = 1;
 };
 
@@ -31,7 +31,8 @@ struct GrammarPlaces {
   bool operator==(const GrammarPlaces&) const = default;
 };
 
-// Makes frames, each only once as long as they are kept, so that equal stacks are equal pointers.
+// Makes frames. Equal frames are made only once as long as they are kept, so equal stacks are equal
+// pointers.
 class GrammarFrames {
  public:
   std::shared_ptr<const GrammarFrame> push(const std::shared_ptr<const GrammarFrame>& below,
@@ -56,8 +57,8 @@ class GrammarFrames {
 
 // The places before anything of `node` was read.
 GrammarPlaces places_at_start(const Grammar& grammar, GrammarNodeId node, GrammarFrames& frames);
-// The places after one more byte. Places beyond kPlacesMax are left out: what can then be read is
-// still a part of the grammar.
+// The places after one more byte. Places beyond kPlacesMax are left out: whatever the rest allow is
+// still part of the grammar.
 inline constexpr size_t kPlacesMax = 2048;
 GrammarPlaces places_behind(const Grammar& grammar, const GrammarPlaces& from, uint8_t byte,
                             GrammarFrames& frames);

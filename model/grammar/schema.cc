@@ -1,4 +1,4 @@
-// Each set of schemas that hold together becomes one node of the grammar.
+// Makes one node of the grammar for each set of schemas that hold together.
 #include "model/grammar/schema.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ class Compiler {
 
   Result<GrammarNodeId> make(const Conjunction& conjunction) {
     RETURN_IF_ERROR(document_.spend(100));
-    // No choice below could bring types back.
+    // No later choice could bring types back.
     if (types_of(conjunction) == 0u) return nothing();
     ASSIGN_OR_RETURN(const auto choices, first_choice(document_, conjunction));
     if (!choices) return make_values(conjunction);
@@ -84,7 +84,7 @@ class Compiler {
   }
 
   // The types of the values: those that `conjunction` states, or else those that its keywords are
-  // about; nullopt if it says nothing of any type.
+  // about; nullopt if it says nothing about types.
   static std::optional<uint32_t> value_types(const Conjunction& conjunction) {
     if (const auto stated = types_of(conjunction)) return stated;
     uint32_t implied = 0;
@@ -124,8 +124,8 @@ class Compiler {
     return builder_.choice(std::move(ways));
   }
 
-  // Refuses schemas that deny objects or arrays as values: until a text is complete, one cannot see
-  // whether it is the denied value.
+  // Refuses schemas that deny objects or arrays as values: until such a value is complete, one
+  // cannot see whether it is the denied one.
   Status check_denied_structures(const Conjunction& conjunction, uint32_t types) {
     for (const Denial& denial : conjunction.denials) {
       const char* const name = denial.keyword == "const" ? "const" : "enum";
@@ -213,7 +213,7 @@ class Compiler {
   SchemaTexts texts_;
   SchemaValues values_;
   std::map<Conjunction, GrammarNodeId> nodes_;
-  std::deque<std::pair<GrammarNodeId, Conjunction>> left_;  // to be made
+  std::deque<std::pair<GrammarNodeId, Conjunction>> left_;  // nodes that are still to be made
   std::map<std::tuple<const CodePointDfa*, uint32_t, uint32_t>, GrammarNodeId> strings_;
 };
 

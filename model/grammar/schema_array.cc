@@ -9,8 +9,8 @@
 namespace cascade {
 namespace {
 
-// The largest number of places of items that must all be different: each value takes one for each
-// number of items before it.
+// The largest number of places for values that must all be different: each value takes one place
+// for each number of items before it.
 constexpr size_t kPlacesOfDistinctMax = 10'000;
 
 const OrderedJson* first_items(const OrderedJson& schema) {
@@ -19,7 +19,7 @@ const OrderedJson* first_items(const OrderedJson& schema) {
   return list == nullptr && items != nullptr && items->is_array() ? items : list;
 }
 
-// Adds the first items one by one, and what the others are if they are described.
+// Adds the schemas of the first items one by one, and those of the other items if there are any.
 void add_items(SchemaDocument& document, const Conjunction& conjunction, ArrayShape& shape) {
   size_t count = 0;
   for (const SchemaPart& part : conjunction.parts) {
@@ -58,7 +58,7 @@ void add_counts(const Conjunction& conjunction, ArrayShape& shape) {
     } else if (denial.keyword == "minItems") {
       const uint32_t min = *count_keyword(*denial.schema, "minItems");
       shape.max = std::min(shape.max, min == 0 ? 0 : min - 1);
-      if (min == 0) shape.min = 1;  // no array has too few
+      if (min == 0) shape.min = 1;  // no array has fewer than 0 items
     }
   }
 }
@@ -125,8 +125,8 @@ Result<ArrayShape> shape_of_array(SchemaDocument& document, SchemaValues& values
   RETURN_IF_ERROR(document.spend(conjunction.parts.size() * 10));
   add_items(document, conjunction, shape);
   add_counts(conjunction, shape);
-  // If no schema describes the others, there are others only if none describes the first items
-  // either, or if these are too few.
+  // If no schema describes the other items, the array has other items only if no schema describes
+  // first items either, or if the first items are fewer than `min`.
   if (!shape.others && (shape.first.empty() || shape.min > shape.first.size())) {
     shape.others.emplace();
   }

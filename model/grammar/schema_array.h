@@ -1,4 +1,4 @@
-// The shape of the arrays for which schemas hold together.
+// The shape of the arrays for which a set of schemas holds.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@ namespace cascade {
 
 struct ArrayShape {
   std::vector<Conjunction> first;     // one for each of the first items
-  std::optional<Conjunction> others;  // after them; nullopt: there are none
+  std::optional<Conjunction> others;  // the items after them; nullopt: there are none
   uint32_t min = 0;
   uint32_t max = UINT32_MAX;
-  // The values that items may have, if all items must be different and would not be so by
-  // themselves. Then `first` is not used.
+  // The values that items may have, if all items must be different and nothing else makes them so.
+  // Then `first` is not used.
   std::optional<std::vector<OrderedJson>> distinct;
 };
 

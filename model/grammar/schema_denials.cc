@@ -1,5 +1,5 @@
-// What `not` can deny of a schema. A schema does not hold as soon as one of its demands does not. A
-// demand that cannot be denied is left out while another one can be.
+// Finds which demands of a schema `not` can deny. A schema fails as soon as one of its demands
+// fails. A demand that cannot be denied is ignored as long as the schema has one that can.
 #include <algorithm>
 #include <string>
 
@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-// Keywords with a list, or an object, of which each member is a demand of its own.
+// Keywords whose value is a list or an object, each member of which is a separate demand.
 constexpr std::string_view kOfMembers[] = {"required", "properties", "allOf"};
 
 constexpr std::string_view kDeniable[] = {"type",
@@ -80,7 +80,7 @@ Result<std::vector<Denial>> SchemaDocument::ways_to_deny(const OrderedJson& sche
   return ways;
 }
 
-// Denies one demand. What this demands of other schemas is looked at later.
+// Denies one demand. Other schemas that have to hold or fail because of this are looked at later.
 Status SchemaDocument::deny(const Denial& way, Expansion& expansion) {
   const OrderedJson& schema = *way.schema;
   const auto member = [&](const OrderedJson& list, size_t i) {

@@ -10,7 +10,7 @@
 namespace cascade {
 namespace {
 
-// The longest pointer in a message, in bytes.
+// The longest JSON pointer in a message, in bytes.
 constexpr size_t kPointerBytesMax = 200;
 
 std::optional<int> hex_digit(char c) {
@@ -92,8 +92,8 @@ const OrderedJson* SchemaDocument::inner(const OrderedJson& parent, std::string 
   return &schema;
 }
 
-// Checks the schemas that `schema` leads to, one after another, down each way. A schema that is met
-// again on the way down from itself would have to hold for ever.
+// Checks the schemas that `schema` leads to, one path after another. A path that comes back to one
+// of its own schemas is an error: expanding that schema would never end.
 Status SchemaDocument::check_with_references(const OrderedJson& schema) {
   struct Step {
     const OrderedJson* schema;
@@ -123,7 +123,8 @@ Status SchemaDocument::check_with_references(const OrderedJson& schema) {
   return {};
 }
 
-// The schemas that hold, or may hold, for the same value as `schema` does.
+// The schemas that hold, or may hold, for the same value as `schema`, and the one that `not`
+// denies.
 Result<std::vector<const OrderedJson*>> SchemaDocument::in_place(const OrderedJson& schema) {
   std::vector<const OrderedJson*> all;
   if (const OrderedJson* denied = keyword(schema, "not")) {
@@ -175,7 +176,7 @@ Result<bool> SchemaDocument::expand_part(const SchemaPart& part, Expansion& expa
   RETURN_IF_ERROR(check_with_references(schema));
   RETURN_IF_ERROR(spend(all.size() + 1));
   if (schema.is_boolean()) return schema == true;
-  // A schema that is there already adds nothing, whatever `done` says of its keywords.
+  // A schema that is already in `all` adds nothing, whatever `done` says about its keywords.
   if (std::ranges::find(all, &schema, &SchemaPart::schema) != all.end()) return true;
   if (all.size() >= kPartsMax) {
     return error(schema, "",

@@ -12,7 +12,7 @@
 
 namespace cascade {
 
-// A schema that holds. The bits in `done` stand for keywords (kReferences: allOf, $ref and not)
+// A schema that holds. The bits in `done` name the keywords (kReferences: allOf, $ref and not)
 // whose demands are already part of the conjunction.
 struct SchemaPart {
   static constexpr uint32_t kAnyOf = 1, kOneOf = 2, kReferences = 4;
@@ -21,8 +21,9 @@ struct SchemaPart {
   auto operator<=>(const SchemaPart&) const = default;
 };
 
-// A schema that does not hold. With a keyword, it is a certain demand of that keyword that does not
-// hold; `index` is its place in the keyword's list, or among the members of its object.
+// A schema that does not hold. If `keyword` is set, one certain demand of that keyword does not
+// hold; `index` is the place of the demand in the keyword's list, or among the members of its
+// object.
 struct Denial {
   const OrderedJson* schema = nullptr;
   std::string_view keyword = {};  // a literal
@@ -37,15 +38,15 @@ struct Conjunction {
   auto operator<=>(const Conjunction&) const = default;
 };
 
-// The types (schema_keywords.h) of the values for which `conjunction` holds, as far as it is about
-// types.
+// The types (schema_keywords.h) of the values for which `conjunction` holds, as far as its parts
+// and denials are about types.
 std::optional<uint32_t> types_of(const Conjunction& conjunction);
 
-// Finds its way through the schemas of one document, checks each, and knows the place of each. One
-// thread; the document must outlive it.
+// Finds the schemas of one document, checks each, and knows the place of each. One thread; the
+// document must outlive it.
 class SchemaDocument {
  public:
-  // The largest number of schemas that hold together, and of those that are denied together.
+  // The largest number of schemas that hold together, and also of schemas that are denied together.
   static constexpr size_t kPartsMax = 64;
 
   // `work` as in add_schema().
@@ -64,13 +65,13 @@ class SchemaDocument {
   // as add_schema(), if we do not know how to deny any of its demands.
   Result<std::vector<Denial>> ways_to_deny(const OrderedJson& schema);
 
-  // The schema of a property of `schema`; null if it names none.
+  // The schema that `schema` has for a property; null if it has none.
   const OrderedJson* property(const OrderedJson& schema, const std::string& name);
 
-  // Tells what is looked at from now on: spend() names its place in errors.
+  // Tells which schemas are looked at from now on: errors of spend() name their place.
   void enter(const Conjunction& conjunction);
   const OrderedJson& entered() const { return *entered_; }
-  // Subtracts from the work that may be done; an error if it is used up.
+  // Subtracts from the work that is left; an error if it is used up.
   Status spend(size_t work);
   Error error(const OrderedJson& schema, std::string_view keyword, const std::string& what) const;
 

@@ -34,7 +34,7 @@ enum class Shape {
 struct Keyword {
   std::string_view name;
   Shape shape;
-  uint32_t types;  // the types that it is about
+  uint32_t types;  // the types of values that the keyword is about
 };
 
 constexpr Keyword kKnown[] = {
@@ -72,7 +72,7 @@ constexpr Keyword kKnown[] = {
     {"multipleOf", Shape::kStep, kInteger | kFraction},
 };
 
-// These decide whether a document is valid, and we do not know how to follow them.
+// These keywords decide whether a document is valid, but we cannot follow them.
 constexpr std::string_view kRefused[] = {"if",
                                          "then",
                                          "else",
@@ -90,7 +90,7 @@ constexpr std::string_view kRefused[] = {"if",
                                          "unevaluatedItems",
                                          "unevaluatedProperties"};
 
-// Whether such a keyword demands nothing with this value.
+// Whether a refused keyword demands nothing if it has this value.
 bool says_nothing(std::string_view name, const OrderedJson& value) {
   if (name.starts_with("unevaluated")) return value == true;
   return name.starts_with("depend") && value.is_object() && value.empty();
@@ -173,7 +173,7 @@ Status check_keywords(const OrderedJson& schema, bool is_root) {
       return invalid_argument(name, "is supported in the outermost schema only");
     }
     const auto* known = std::ranges::find(kKnown, name, &Keyword::name);
-    if (known == std::end(kKnown)) continue;  // says nothing about validity
+    if (known == std::end(kKnown)) continue;  // an unknown keyword says nothing about validity
     if (const char* problem = wrong_shape(known->shape, value)) {
       return invalid_argument(name, problem);
     }
@@ -183,7 +183,7 @@ Status check_keywords(const OrderedJson& schema, bool is_root) {
 
 bool is_demand(std::string_view name) {
   if (name == "nullable" || name == "$defs" || name == "definitions") return false;
-  // kKnown does not have it, because any value of it is right.
+  // kKnown does not list "const", because any value of it is right.
   if (name == "const") return true;
   return std::ranges::find(kKnown, name, &Keyword::name) != std::end(kKnown);
 }

@@ -1,5 +1,6 @@
-// A schema gives each name the schema of its property and those of the patterns that it matches; if
-// there are none, that of additional properties. Each schema does so for itself, and all hold.
+// For each property name, a schema demands the schema of that property and the schemas of the
+// patterns that the name matches; if there are none, the schema of additional properties. Each
+// schema of the conjunction does this separately, and all of these demands hold.
 #include "model/grammar/schema_object.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ class Shaper {
     std::string text;
     const CodePointDfa* dfa;
   };
-  // Names that match these patterns and no others; nullopt: any.
+  // The names that match the patterns in `matched` and no others; `names` is nullopt for any name.
   struct Kind {
     std::optional<CodePointDfa> names;
     std::unordered_set<std::string> matched;
@@ -66,7 +67,8 @@ class Shaper {
     if (known_.insert(name).second) names_.push_back(name);
   }
 
-  // The names in `properties`, in order; then those that are required and not described.
+  // Adds the names in `properties`, in order, and after them the required names that are not
+  // described.
   Status add_names() {
     for (const SchemaPart& part : conjunction_.parts) {
       const OrderedJson* properties = keyword(*part.schema, "properties");
@@ -86,8 +88,8 @@ class Shaper {
     return {};
   }
 
-  // Adds names that must not be there, and names that must be there with a value that is not as
-  // described.
+  // Adds the names that an object must not have, and the names that it must have with a value that
+  // does not match its schema.
   void add_denials() {
     for (const Denial& denial : conjunction_.denials) {
       const OrderedJson& schema = *denial.schema;
@@ -104,7 +106,7 @@ class Shaper {
       } else if (denial.keyword == "minProperties") {
         const uint32_t min = count_keyword(schema, "minProperties").value_or(0);
         shape_.max = std::min(shape_.max, min == 0 ? 0 : min - 1);
-        if (min == 0) shape_.min = 1;  // no object has too few
+        if (min == 0) shape_.min = 1;  // no object has fewer than 0 properties
       }
     }
   }
@@ -138,8 +140,8 @@ class Shaper {
     return matched;
   }
 
-  // If the names are listed, each of them is a property, and there are no others. False if they are
-  // not.
+  // If the possible names are listed, makes those that an object may have properties, so that there
+  // are no other names. False if they are not listed.
   Result<bool> add_few_names() {
     if (!few_) return false;
     for (const OrderedJson& value : *few_) {
@@ -151,9 +153,9 @@ class Shaper {
     return true;
   }
 
-  // Whether names may be there that `properties` does not have and that match these patterns. If no
-  // pattern and no additionalProperties is about them, they may be there only in an object of which
-  // nothing else is said.
+  // Whether an object may have names that `properties` does not list and that match the patterns
+  // `matched`. If no pattern and no additionalProperties is about such names, the object may have
+  // them only if the schemas name no property and no pattern.
   bool may_be_other(const std::unordered_set<std::string>& matched) const {
     return !matched.empty() || !said_ ||
            std::ranges::any_of(conjunction_.parts, [](const SchemaPart& part) {
@@ -161,8 +163,8 @@ class Shaper {
            });
   }
 
-  // The schemas of the property `name`, which matches these patterns; null: any name that
-  // `properties` does not have.
+  // The schemas for the value of the property `name`, which matches the patterns `matched`. A null
+  // `name` stands for any name that `properties` does not list.
   Conjunction value_of(const std::string* name, const std::unordered_set<std::string>& matched) {
     Conjunction value;
     for (const SchemaPart& part : conjunction_.parts) {
@@ -226,8 +228,8 @@ class Shaper {
     for (Kind& kind : kinds) {
       if (kind.names && accepts_nothing(*kind.names)) continue;
       if (!may_be_other(kind.matched)) continue;
-      // Where no value may follow, the names are left out: they would take states for each of their
-      // letters.
+      // If no value is possible after the names, they are left out: they would take states for each
+      // of their letters.
       Conjunction value = value_of(nullptr, kind.matched);
       ASSIGN_OR_RETURN(const auto possible, document_.expand(value));
       if (possible) shape_.others.push_back({std::move(kind.names), std::move(value)});
@@ -280,11 +282,11 @@ class Shaper {
   const Conjunction& conjunction_;
   ObjectShape shape_;
   std::vector<std::string> names_;
-  std::unordered_set<std::string> known_;  // the names in names_
+  std::unordered_set<std::string> known_;  // the same names, for look-up
   std::unordered_set<std::string> required_, forbidden_;
   std::unordered_map<std::string, std::vector<Denial>> denied_values_;
   std::vector<Pattern> patterns_;
-  bool said_ = false;  // some of its properties are described
+  bool said_ = false;  // the schemas name properties or patterns
   std::vector<CodePointDfa> languages_;
   std::optional<std::vector<OrderedJson>> few_;
 };

@@ -1,4 +1,4 @@
-// The shape of the objects for which schemas hold together.
+// The shape of the objects for which a set of schemas holds.
 #pragma once
 
 #include <optional>
@@ -16,16 +16,16 @@ struct ObjectShape {
     std::string name;
     Conjunction value;
     bool required = false;
-    bool possible = true;  // if not, it may not be there
+    bool possible = true;  // false: an object may not have the property
   };
-  // Properties that are not among these and have these names (nullopt: any).
+  // Properties that are not in `properties` and have one of these names (nullopt: any).
   struct Others {
     std::optional<CodePointDfa> names;
     Conjunction value;
   };
   std::vector<Property> properties;  // in the order of the schemas
   std::vector<Others> others;        // no two have names in common
-  uint32_t min = 0;                  // of properties in all
+  uint32_t min = 0;                  // the smallest number of properties in all
   uint32_t max = UINT32_MAX;
 };
 

@@ -1,4 +1,4 @@
-// Compares what alternatives say outright.
+// Compares what alternatives say directly.
 #include "model/grammar/schema_overlap.h"
 
 #include <algorithm>

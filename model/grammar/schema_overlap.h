@@ -8,9 +8,9 @@
 
 namespace cascade {
 
-// The pairs of alternatives of `oneOf` in `schema` that might hold together. It looks only at their
-// types, at listed values, and at listed values of a property that both require. Errors:
-// kInvalidArgument, as add_schema().
+// The pairs of alternatives of `oneOf` in `schema` that might both hold. Only three things are
+// compared: the types, listed values, and listed values of a property that both alternatives
+// require. Errors: kInvalidArgument, as add_schema().
 Result<std::vector<std::pair<size_t, size_t>>> overlapping_pairs(SchemaDocument& document,
                                                                  const OrderedJson& schema);
 

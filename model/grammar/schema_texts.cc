@@ -128,7 +128,7 @@ Result<CodePointDfa> SchemaTexts::together(const OrderedJson& schema, const char
   return result;
 }
 
-// Whether no text is of all the formats. False if it takes too many states to tell.
+// Whether no text is of all the formats at once. False if finding out takes too many states.
 Result<bool> SchemaTexts::formats_contradict(const Demands& demands) {
   std::optional<CodePointDfa> all;
   for (const Demands::Named& named : demands.formats) {
@@ -160,7 +160,7 @@ Status SchemaTexts::add_formats(const Demands& demands, std::optional<CodePointD
   for (const Demands::Named& named : demands.formats) {
     const TextFormat* format = format_named(named.text);
     if (format == nullptr) {
-      // The format says what the text is for; the pattern says how it is written.
+      // An unknown format says what the text is for; the pattern says how it is written.
       if (!demands.patterns.empty()) continue;
       return document_.error(*named.schema, "format",
                              "is not a known format; give a pattern beside it, leave it out, or "

@@ -1,4 +1,4 @@
-// The limits that several schemas, which must all hold, set to a text.
+// The limits that several schemas, all of which must hold, set to a text.
 #pragma once
 
 #include <map>
@@ -14,7 +14,8 @@ namespace cascade {
 
 class SchemaTexts {
  public:
-  // The largest number of states of patterns together, and of a pattern with limits of length.
+  // The largest number of states of several patterns together, or of a pattern with limits of
+  // length.
   static constexpr size_t kStatesMax = 16'000;
 
   SchemaTexts(SchemaDocument& document, size_t& work) : document_(document), work_(work) {}
@@ -22,12 +23,13 @@ class SchemaTexts {
   struct Limits {
     uint32_t min = 0;
     uint32_t max = UINT32_MAX;
-    const CodePointDfa* only = nullptr;  // belongs to this object; null: any
+    const CodePointDfa* only = nullptr;  // the only texts allowed (belongs to this object); null:
+                                         // any
   };
   // The limits of a text for which `conjunction` holds, apart from listed values. All patterns
-  // hold. A format beside a pattern holds too, unless the two have no text in common that we know
-  // of, or take too many states together; formats that contradict each other allow no text. Errors:
-  // as add_schema().
+  // apply. A format beside a pattern applies too, unless we know of no text that matches both, or
+  // the two take too many states together. Formats that contradict each other allow no text.
+  // Errors: as add_schema().
   Result<Limits> limits(const Conjunction& conjunction);
 
   // Whether one schema holds for a given text, apart from what it refers to. Errors: as
@@ -44,7 +46,7 @@ class SchemaTexts {
   // object.
   Result<const CodePointDfa*> pattern(const OrderedJson& schema, const char* keyword,
                                       const std::string& text);
-  // The same automaton, but an error if it is not complete: it also tells which texts do not match.
+  // The same automaton, which also tells which texts do not match: an error if it is not complete.
   Result<const CodePointDfa*> whole_pattern(const OrderedJson& schema, const char* keyword,
                                             const std::string& text);
 
@@ -62,8 +64,8 @@ class SchemaTexts {
 
   SchemaDocument& document_;
   size_t& work_;
-  std::unordered_map<std::string, CodePointDfa> patterns_;     // by their text
-  std::map<std::vector<std::string>, CodePointDfa> combined_;  // by what is demanded
+  std::unordered_map<std::string, CodePointDfa> patterns_;     // the key is the text of the pattern
+  std::map<std::vector<std::string>, CodePointDfa> combined_;  // the key is what is demanded
 };
 
 }  // namespace cascade

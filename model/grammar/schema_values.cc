@@ -35,8 +35,8 @@ Decimal as_limit(const OrderedJson& value, bool exclusive) {
   return decimal;
 }
 
-// The keyword of a limit, and the one that leaves out the limit itself. In drafts before 6,
-// "exclusive..." is true or false and is about the other keyword.
+// The name of a limit's keyword, and of the keyword that leaves out the limit itself. In drafts
+// before 6, "exclusive..." is true or false and is about the other keyword.
 struct Bound {
   const char* name;
   const char* exclusively;
@@ -61,7 +61,8 @@ void add_limits(const OrderedJson& schema, NumberRange& range) {
   add(kHigh, range.high, -1);
 }
 
-// Denying a minimum demands a number below it, and denying a maximum one above it.
+// Denying a minimum demands a number below the minimum, and denying a maximum one above the
+// maximum.
 void add_denied_limit(const Denial& denial, NumberRange& range) {
   const OrderedJson& schema = *denial.schema;
   const auto value = [&] { return *keyword(schema, std::string(denial.keyword).c_str()); };
@@ -98,9 +99,10 @@ bool is_among(const OrderedJson& value, const Values& values) {
                              [&](const OrderedJson& other) { return same_value(value, other); });
 }
 
-// How many integers between limits to look at; other keywords may leave few of them.
+// How many integers between limits to check; other keywords may leave only a few of them.
 constexpr int64_t kLookedAtMax = 100'000;
-// The largest number of digits of such limits, so that their difference fits 64 bits.
+// The largest number of digits of limits between which integers are checked, so that the difference
+// of the limits fits 64 bits.
 constexpr size_t kFewDigitsMax = 18;
 
 constexpr const char* kOfObjectsAndArrays[] = {
@@ -133,8 +135,8 @@ Result<std::optional<NumberStep>> SchemaValues::step(const Conjunction& conjunct
   return all;
 }
 
-// Numbers above a positive lower limit have at least as many digits as the limit, and so have
-// numbers below a negative upper limit.
+// Numbers above a positive lower limit have at least as many digits as the limit. The same is true
+// of numbers below a negative upper limit.
 Status SchemaValues::check_digits(const NumberRange& range) const {
   const auto is_too_long = [](const std::optional<Decimal>& limit, bool negative) {
     return limit && limit->negative == negative && limit->whole.size() > kNumberDigitsMax;
@@ -279,7 +281,8 @@ Result<std::optional<Values>> SchemaValues::few_plain(const Conjunction& conjunc
       const int64_t number = std::stoll(limit.whole);
       return limit.negative ? -number : number;
     };
-    // The whole part of a fraction is the integer next to it towards 0, so each side gets one more.
+    // The whole part of a fraction is the next integer towards 0, so the range is widened by one on
+    // each side.
     const int64_t low = whole(*range.low) - 1, high = whole(*range.high) + 1;
     if (high - low > kLookedAtMax) return std::optional<Values>();
     for (int64_t i = low; i <= high; ++i) {
@@ -303,7 +306,7 @@ Result<std::optional<Values>> SchemaValues::few_values(const Conjunction& conjun
     if (!expanded) continue;
     ASSIGN_OR_RETURN(auto choices, first_choice(document_, *expanded));
     if (choices) {
-      // The first choice must be on top.
+      // The first choice must be on top of the stack.
       left.insert(left.end(), choices->rbegin(), choices->rend());
       continue;
     }

@@ -1,4 +1,4 @@
-// The limits that several schemas, which must all hold, set to numbers and to listed values.
+// The limits that several schemas, all of which must hold, set to numbers and to listed values.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ namespace cascade {
 
 class SchemaValues {
  public:
-  // How many numbers may be denied. Each takes another piece out of the range.
+  // How many numbers may be denied. Each takes another number out of the range and so splits it.
   static constexpr size_t kDeniedNumbersMax = 64;
-  // The largest number of values that few_values() lists. More are not told apart.
+  // The largest number of values that few_values() lists. Beyond that, it lists none.
   static constexpr size_t kFewValuesMax = 256;
 
   SchemaValues(SchemaDocument& document, SchemaTexts& texts) : document_(document), texts_(texts) {}
@@ -22,8 +22,8 @@ class SchemaValues {
   // The numbers for which `conjunction` holds, in pieces. Errors: as add_schema().
   Result<std::vector<NumberRange>> numbers(const Conjunction& conjunction);
 
-  // The values of enum or const for which all the rest holds; nullopt if nothing is listed. Errors:
-  // as add_schema().
+  // The values of enum or const for which the rest of `conjunction` holds too; nullopt if nothing
+  // is listed. Errors: as add_schema().
   Result<std::optional<std::vector<OrderedJson>>> listed(const Conjunction& conjunction);
 
   // All values for which `conjunction` holds, each once. `conjunction` need not be expanded.

@@ -1,4 +1,4 @@
-// Sorted tokens share the nodes of their common beginnings.
+// Builds the tree from sorted tokens, which share the nodes of their common beginnings.
 #include "model/grammar/token_trie.h"
 
 #include <algorithm>

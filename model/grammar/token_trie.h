@@ -12,20 +12,20 @@ namespace cascade {
 // Immutable; any thread.
 class TokenTrie {
  public:
-  // tokens[id] are the bytes of token `id`; those without bytes are left out, and so are those with
-  // more than kTokenBytesMax.
+  // tokens[id] are the bytes of token `id`. Tokens without bytes or with more than kTokenBytesMax
+  // are left out.
   explicit TokenTrie(const std::vector<std::string>& tokens);
   static constexpr size_t kTokenBytesMax = 1024;
 
   // Nodes are in the order of a walk that goes to a node's children before it goes to its siblings.
   struct Node {
     uint8_t byte = 0;
-    uint16_t depth = 0;  // of its byte in a token: from 1 on
+    uint16_t depth = 0;  // the byte's place in a token, from 1 on
     uint32_t end = 0;    // the first node that is not below it
     uint32_t tokens_begin = 0;
     uint32_t tokens_end = 0;
-    // If this byte and all below it are plain, the largest number of them that follow each other;
-    // else 0.
+    // If this byte and all bytes below it are plain, the length of the longest chain of them; else
+    // 0.
     uint16_t plain_bytes = 0;
   };
   // Whether a byte stands for itself in a JSON string, as most bytes of most tokens do.
@@ -42,7 +42,7 @@ class TokenTrie {
     const size_t end = node.end < nodes_.size() ? nodes_[node.end].tokens_begin : ids_.size();
     return std::span(ids_).subspan(node.tokens_begin, end - node.tokens_begin);
   }
-  // The bytes of the longest token.
+  // The number of bytes of the longest token.
   size_t depth() const { return depth_; }
 
  private:

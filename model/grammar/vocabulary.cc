@@ -1,4 +1,4 @@
-// Leaves out tokens that are not text.
+// Makes the vocabulary; tokens that are not text are left out.
 #include "model/grammar/vocabulary.h"
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 namespace cascade {
 namespace {
 
-// Each byte of UTF-8 and of JSON's white space must be a token. Then every text can be spelled, and
-// a token may come wherever a byte may.
+// Whether each byte of UTF-8, without control characters but with the line end, is a token. Then
+// every text can be spelled, and a token may come wherever a byte may.
 bool spells_every_text(const std::vector<std::string>& tokens) {
   std::array<bool, 256> spelled{};
   for (const std::string& token : tokens) {

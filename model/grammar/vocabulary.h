@@ -20,10 +20,10 @@ struct GrammarVocabulary {
   size_t tokens = 0;               // the number of logits
   std::vector<std::string> bytes;  // [tokens]; empty for tokens that are not text of an answer
   TokenTrie trie;
-  std::vector<int32_t> ends;  // any of them ends an answer
-  ThinkTokens think;          // -1: the model has none
+  std::vector<int32_t> ends;  // each of these tokens ends an answer
+  ThinkTokens think;          // -1: the model has no such token
   bool drops_first_space = false;
-  TokenSet all_but_ends;  // what may come within thoughts
+  TokenSet all_but_ends;  // the tokens that may come within thoughts
 
   // `ends` are the end tokens, `tokens` the number of logits.
   // Errors: kUnsupported, field "grammar", if the model has no end token, or its tokens cannot
