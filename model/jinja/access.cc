@@ -25,7 +25,8 @@ Value missing(const Value& object, const std::string& what) {
   return undefined("'" + std::string(object.type_name()) + " object' has no " + what);
 }
 
-// The method, or undefined if it would change the object; nullopt if there is none.
+// The method `name` of `object`, or undefined if the method would change the object; nullopt if
+// there is none.
 Result<std::optional<Value>> method_of(const Value& object, std::string_view name) {
   if (const Method* method = find_method(object, name)) {
     ASSIGN_OR_RETURN(Value bound, make_bound_method(object, *method));
@@ -92,7 +93,7 @@ Result<Selection> selection_of(int64_t size, const Value& start, const Value& st
   Selection selection;
   selection.step = step_bound.value_or(1);
   if (selection.step == 0) return template_error("the step of a slice must not be 0");
-  // A larger step would select the same single item as the clamped one, which can also be negated.
+  // A larger step would select the same single item, and the clamped step can be negated.
   selection.step = std::clamp(selection.step, -size - 1, size + 1);
   const bool forward = selection.step > 0;
   const int64_t lowest = forward ? 0 : -1;  // "-1": before the first item

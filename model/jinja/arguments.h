@@ -26,11 +26,12 @@ class Parameters {
  public:
   // The argument of parameter `index`, or nullptr if it was not given or is none.
   const Value* get(size_t index) const;
-  // The argument with a type. Errors: template_error if it is of another type.
+  // The argument as an integer, or `fallback` if get() gives nullptr. Errors: template_error if it
+  // is of another type.
   Result<int64_t> integer(size_t index, int64_t fallback) const;
   // The truth of the argument, which may be any value.
   bool flag(size_t index, bool fallback) const;
-  // nullptr if it was not given or is none.
+  // The argument as a string; nullptr if it was not given or is none.
   Result<const MarkedText*> text(size_t index) const;
   // Precondition: the parameter is required, or its argument was given.
   const Value& operator[](size_t index) const { return *values_[index]; }

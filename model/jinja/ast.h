@@ -187,7 +187,7 @@ struct Capture {
   std::vector<FilterUse> filters;
   Block body;
   int symbol = -1;             // the variable that gets the text; -1: it is printed
-  std::string attribute_name;  // not empty: this attribute of the variable gets it
+  std::string attribute_name;  // if not empty: the attribute of the variable that gets the text
 };
 
 struct With {  // {% with a = b %}, {% generation %}: a scope of its own

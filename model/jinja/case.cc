@@ -143,7 +143,8 @@ bool is_final_sigma(std::string_view text, size_t offset) {
   return behind == text.size() || !cased_at(behind);
 }
 
-// The form of a sigma depends on its context, which is `offset` in `text`.
+// Appends the lower case of `c`, which is at `offset` in `text`: the form of a sigma depends on the
+// characters around it.
 void append_lower(std::string& out, uint32_t c, std::string_view text, size_t offset) {
   if (c == kCapitalSigma) {
     utf8_append(out, is_final_sigma(text, offset) ? kFinalSigma : kSmallSigma);

@@ -109,7 +109,7 @@ bool less_big(const BigInteger& a, const BigInteger& b) {
   return negative ? b.digits < a.digits : a.digits < b.digits;
 }
 
-// The number, for ordering beside other numbers. A big integer is rounded.
+// The value as a number that can be ordered among other numbers. A big integer is rounded.
 std::optional<long double> rounded_number(const Value& value) {
   const BigInteger* big = value.big_integer();
   return big != nullptr ? std::strtold(big->digits.c_str(), nullptr) : as_number(value);
@@ -131,7 +131,8 @@ Result<bool> contains_item(Runtime& runtime, const PaidVector<Value>& items, con
   return false;
 }
 
-// Uses the iterator up to and including the item, as Python does.
+// Whether the iterator still gives `item`. As in Python, this uses up the iterator up to and
+// including that item.
 Result<bool> draws(Runtime& runtime, Iterator& iterator, const Value& item) {
   while (iterator.next < iterator.items.size()) {
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, iterator.items[iterator.next++], item));

@@ -130,7 +130,7 @@ Result<bool> Interpreter::compare(CompareOp op, const Value& a, const Value& b) 
   return negated(contains(runtime_, b, a));
 }
 
-// The first operand that decides, or the last one.
+// The value of the first operand that decides the result, or of the last operand.
 Result<Value> Interpreter::evaluate(const Logic& logic) {
   Value value;
   for (const ExpressionPtr& operand : logic.operands) {

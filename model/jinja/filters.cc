@@ -30,7 +30,7 @@ Result<Value> apply_filter(Runtime& runtime, const Filter& filter, const Value& 
   auto result = runtime.within_steps([&] { return filter.apply(runtime, subject, arguments); });
   if (result.ok() || !result.error().field.empty()) return result;
   Error error = std::move(result).error();
-  if (error.message.starts_with(kPrefix)) return error;  // of the filter that `map` applied
+  if (error.message.starts_with(kPrefix)) return error;  // names the filter that `map` applied
   error.message = std::string(kPrefix) + std::string(filter.name) + "': " + error.message;
   return error;
 }

@@ -115,8 +115,8 @@ Result<Interpreter::Flow> Interpreter::execute(const For& statement) {
   return execute(statement.otherwise);
 }
 
-// Runs the loop. Answers whether its `else` is due, which is so if no pass ran to the end of the
-// body. So `else` also runs where break or continue cut every pass short, as in Jinja.
+// Runs the loop. Returns true if its `else` is due, that is, if no pass ran to the end of the body.
+// So `else` also runs where break or continue cut every pass short, as in Jinja.
 Result<bool> Interpreter::run_loop(const For& statement, const std::shared_ptr<Loop>& loop) {
   bool runs_else = true;
   while (true) {

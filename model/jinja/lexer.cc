@@ -72,7 +72,7 @@ class Lexer {
   const std::string_view view_;
   size_t pos_ = 0;
   int line_ = 1;
-  bool line_starting_ = true;  // nothing but removed text since the last newline
+  bool line_starting_ = true;  // pos_ is right after a newline, or at the beginning
   std::string brackets_;       // the open brackets of the current tag
   std::vector<Token> tokens_;
 };
@@ -260,8 +260,8 @@ char Lexer::sign_at(size_t offset) const {
   return sign == '-' || sign == '+' ? sign : '\0';
 }
 
-// Adds the text from pos_ to `end`, without the whitespace that the next tag strips. That tag has
-// this `sign`.
+// Adds the text from pos_ to `end`, without the whitespace that the next tag strips. `sign` is the
+// sign of that tag.
 void Lexer::add_data(size_t end, char sign, bool before_variable) {
   std::string_view text = view_.substr(pos_, end - pos_);
   if (sign == '-') {

@@ -24,8 +24,8 @@ class Loop {
   Result<bool> advance();
   // The current item. Precondition: advance() gave true.
   const Value& current() const { return *current_; }
-  // Tells the loop that it has ended, though a template may still hold it. The loop drops what
-  // changed() keeps, because loops could hold each other through it.
+  // Tells the loop that it has ended, though a template may still hold it. The loop drops the
+  // values that changed() keeps, because loops could hold each other through them.
   void finish();
 
   // loop.index, loop.last, ...; undefined for a name that loops do not have.
@@ -50,7 +50,7 @@ class Loop {
   int64_t index0_ = -1;
   std::optional<Value> before_;
   std::optional<Value> current_;
-  std::optional<Value> after_;  // drawn by looking ahead
+  std::optional<Value> after_;  // the next item, if it was drawn by looking ahead
   std::optional<int64_t> length_;
   std::optional<PaidVector<Value>> last_changed_;
   bool is_finished_ = false;

@@ -12,7 +12,7 @@
 namespace cascade::jinja {
 
 // Thrown instead of an allocation for which the rendering has no steps left. Containers have no
-// other way to refuse an element. Runtime::within_steps() makes it an Error.
+// other way to refuse an element. Runtime::within_steps() turns this exception into an Error.
 class OutOfSteps : public std::exception {
  public:
   const char* what() const noexcept override { return "the steps of a template are spent"; }

@@ -55,7 +55,8 @@ class StatementParser {
 };
 
 // Reads statements up to a tag that begins with one of `ends`, or up to the end of the template if
-// `ends` is empty. Reads that word too and keeps it in end_; the rest of its tag is not read.
+// `ends` is empty. Also reads the word of `ends` that was found and keeps it in end_; the rest of
+// its tag is not read.
 Result<Block> StatementParser::parse_block(Names ends) {
   const Nesting nesting = expressions_.nest();
   if (!nesting.ok()) return expressions_.too_deep();

@@ -12,7 +12,7 @@
 namespace cascade::jinja {
 namespace {
 
-// Pays for what the allocator keeps beside each piece of memory, and for the time that it takes.
+// Pays for what the allocator keeps beside each piece of memory, and for the time of an allocation.
 constexpr uint64_t kAllocationSteps = 1;
 
 thread_local Runtime* paying_runtime = nullptr;
@@ -31,7 +31,8 @@ Runtime::Runtime(const TemplateLimits& limits, int64_t now_unix_s)
       depth_max_(levels(limits.recursion_max)) {}
 
 Runtime::~Runtime() {
-  // Empties each while all are still held, so that no destructor runs down a chain of them.
+  // Empties every namespace and scope while all of them are still held, so that no destructor runs
+  // down a chain of them.
   for (const auto& space : namespaces_) space->attributes.clear();
   for (const auto& scope : scopes_) scope->variables.clear();
   paying_runtime = outer_;

@@ -27,8 +27,8 @@ inline constexpr int kLevelsPerRecursion = 10;
 // accepts, and shallow enough that printing, comparing and destroying a value may recurse.
 inline constexpr int kValueDepthMax = 100;
 
-// The state of one rendering that all operations share. Not thread-safe; one per render(). While it
-// lives, it pays for what its thread allocates by paid.h.
+// The state of one rendering that all operations share. Not thread-safe; one per render(). During
+// its life, it pays for the memory that its thread allocates with the types of paid.h.
 class Runtime {
  public:
   Runtime(const TemplateLimits& limits, int64_t now_unix_s);
@@ -37,8 +37,8 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Each of these pays for work, or says that the limit is reached (kResourceExhausted). They are
-  // called before the work. Allocations of the work pay for themselves.
+  // Each of these functions pays for work, or reports that the limit is reached
+  // (kResourceExhausted). Call it before the work. Allocations during the work pay for themselves.
   Status charge(uint64_t steps);
   Status charge_bytes(uint64_t bytes);
   Status charge_items(uint64_t count);  // values put into or read from a container

@@ -104,7 +104,7 @@ Result<PaidVector<Value>> keys_of(Runtime& runtime, const PaidVector<Value>& ite
   return keys;
 }
 
-// The keys of each item as a list, because `attribute` may name several ("role,name").
+// For each item, a list of its keys, because `attribute` may name several ("role,name").
 Result<PaidVector<Value>> sort_keys(Runtime& runtime, const PaidVector<Value>& items,
                                     const Value* attribute, bool case_sensitive) {
   PaidVector<std::optional<Value>> paths(1);
@@ -187,7 +187,7 @@ Result<Value> unique(Runtime& runtime, const Value& subject, const Arguments& ar
   return make_iterator(std::move(kept));
 }
 
-// The first of the smallest (largest) items.
+// The smallest (largest) item; the first one if there are several.
 template <bool kLargest>
 Result<Value> extreme(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"case_sensitive", "attribute"}));

@@ -91,7 +91,7 @@ Result<MarkedText> interleaved(Runtime& runtime, const MarkedText& text, const M
 
 Result<MarkedText> stripped(Runtime& runtime, const MarkedText& text, const MarkedText* chars,
                             bool left, bool right) {
-  // Each character at the ends is looked up in `chars`.
+  // Each character at the ends of the text is looked up in `chars`.
   const size_t set_size = chars == nullptr ? 1 : chars->size() + 1;
   RETURN_IF_ERROR(runtime.charge_bytes((text.size() + 1) * set_size));
   const auto [begin, end] = strip_range(text.view(), view_of(chars), left, right);

@@ -50,7 +50,7 @@ Result<Value> splitlines(Runtime& runtime, const Value& object, const Arguments&
   return list_of_strings(std::move(lines));
 }
 
-// (before, separator, after). The separator is the first one, or the last one.
+// The tuple (before, separator, after). The text is divided at the first separator, or at the last.
 template <bool kFromRight>
 Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"sep"}, 1));
@@ -60,7 +60,7 @@ Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& 
                    split(runtime, *object.text(), *separator, 1, kFromRight));
   const MarkedText& text = *object.text();
   if (parts.size() == 2) {
-    // Takes the separator from the text, because the given one may have other marks.
+    // Takes the separator from the text, because the argument may have other marks.
     const size_t end = text.size() - parts[1].size();
     parts.insert(parts.begin() + 1, text.slice(parts[0].size(), end));
   } else {
@@ -135,7 +135,7 @@ Result<Value> justify(Runtime& runtime, const Value& object, const Arguments& ar
   const int64_t size = static_cast<int64_t>(code_point_count(text.view()));
   MarkedText field = text;
   if (kAlign == '^' && width > size) {
-    // The odd character goes left if the width is odd.
+    // If the width is odd, an odd character of padding goes to the left.
     const int64_t missing = width - size;
     const int64_t left = missing / 2 + (missing & width & 1);
     ASSIGN_OR_RETURN(field, padded(runtime, text, fill_text, '>', size + left));

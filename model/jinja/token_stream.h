@@ -29,7 +29,7 @@ class TokenStream {
     return token;
   }
 
-  // Each moves on and gives true if the current token is the one asked for.
+  // If the current token is the one asked for, each of these moves on and returns true.
   bool skip_operator(std::string_view op) { return skip_if(current().is_operator(op)); }
   bool skip_name(std::string_view name) { return skip_if(current().is_name(name)); }
   bool skip(TokenKind kind) { return skip_if(current().kind == kind); }
