@@ -8,8 +8,8 @@
 namespace cascade {
 namespace {
 
-// The number of edges of the trie: each literal adds those beyond the part that it shares with the
-// literal before it in order.
+// The number of edges of the trie. In sorted order, each literal adds an edge for each byte after
+// the part that it shares with the literal before it.
 size_t edge_count(std::span<const AddedTokensMatcher::Literal> literals) {
   std::vector<std::string_view> texts;
   for (const auto& literal : literals) texts.push_back(literal.text);

@@ -19,7 +19,7 @@ class AddedTokensMatcher {
  public:
   struct Literal {
     std::string_view text;  // not empty; need not outlive the construction
-    uint32_t value;         // what a match gives
+    uint32_t value;         // the result of a match
     bool is_plain;          // found in untrusted text too
   };
   struct Match {
@@ -32,11 +32,12 @@ class AddedTokensMatcher {
 
   bool is_empty() const { return nodes_.size() == 1; }
 
-  // Walks the matches from left to right; none overlaps another. Refers to everything it is given.
+  // Walks the matches from left to right; none overlaps another. Keeps references to all its
+  // arguments.
   class Scan {
    public:
     // `trusted`: disjoint ranges in ascending order. A literal that is not plain is found only
-    // where it lies within one of them.
+    // where it lies within one of these ranges.
     Scan(const AddedTokensMatcher& matcher, std::string_view text,
          std::span<const ByteRange> trusted)
         : matcher_(matcher), text_(text), trusted_(trusted) {}
@@ -49,20 +50,21 @@ class AddedTokensMatcher {
 
     const AddedTokensMatcher& matcher_;
     std::string_view text_;
-    std::span<const ByteRange> trusted_;  // those that end after `at_`
+    std::span<const ByteRange> trusted_;  // the ranges that end after `at_`
     size_t at_ = 0;
   };
 
  private:
   struct Node {
-    std::optional<uint32_t> literal;  // of literals_
+    std::optional<uint32_t> literal;  // its index in literals_
   };
   struct Value {
     uint32_t value;
     bool is_plain;
   };
 
-  // A trie over bytes. Edges: node << 8 | byte -> node; those of the root are looked up first.
+  // A trie over bytes. `edges_`: node << 8 | byte -> next node. `begins_any_` and `begins_plain_`
+  // are looked up first: the bytes with which any literal, or a plain one, begins.
   std::vector<Node> nodes_;
   std::vector<Value> literals_;
   BpeTable edges_;

@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-constexpr size_t kContentBytesMax = 512;  // the longest in use has some 60
+constexpr size_t kContentBytesMax = 512;  // the longest in use has some 60 bytes
 
 // If two tokens normalise to the same text, the first in this order is matched.
 std::vector<size_t> special_first(const std::vector<AddedToken>& tokens) {

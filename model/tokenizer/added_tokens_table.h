@@ -21,7 +21,7 @@ namespace cascade {
 struct AddedToken {
   std::string content;
   int32_t id = 0;
-  bool is_single_word = false;  // not beside a letter or digit
+  bool is_single_word = false;  // matches only if not beside a letter or digit
   bool strips_left = false;     // takes the white space before it
   bool strips_right = false;    // takes the white space after it
   bool is_normalized = false;   // recognised in normalised text
@@ -43,7 +43,7 @@ class AddedTokens {
                                   const BpeVocabulary& vocabulary, const Normalizer& normalizer);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
-  // Null if no added token has this id, or content.
+  // Null if no added token has this id, or this content.
   const AddedToken* find(int32_t id) const;
   const AddedToken* find(std::string_view content) const;
   bool is_special(int32_t id) const;
@@ -68,20 +68,20 @@ class AddedTokens {
   AddedTokensMatcher normalized_matcher_;
 };
 
-// A part of a text: a token, or (null) text between tokens.
+// A part of a text: a token, or text between tokens (`token` is null).
 struct AddedTokenPart {
   ByteRange range;
   const AddedToken* token = nullptr;
 };
 
-// Divides a text at the tokens of one matcher of `tokens`. Refers to everything it is given.
+// Divides a text at the tokens of one matcher of `tokens`. Keeps references to all its arguments.
 class AddedTokensScan {
  public:
   AddedTokensScan(const AddedTokens& tokens, const AddedTokensMatcher& matcher,
                   std::string_view text, std::span<const ByteRange> trusted)
       : tokens_(tokens), text_(text), scan_(matcher, text, trusted) {}
 
-  // The parts in order; those without a token are not empty.
+  // The next part, in order; a part without a token is not empty.
   std::optional<AddedTokenPart> next();
 
  private:

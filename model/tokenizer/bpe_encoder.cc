@@ -50,7 +50,8 @@ void BpeEncoder::encode_long(std::string_view piece) {
   for (size_t begin = 0; begin < piece.size();) {
     const size_t end = model_.run_end(piece, begin);
     const std::string_view run = piece.substr(begin, end - begin);
-    // With `ignore_merges` the cached words are whole pieces, so runs are not looked up there.
+    // With `ignore_merges` the cached words are whole pieces, so runs are not looked up in the
+    // cache.
     if (run.size() <= kCachedBytesMax && !model_.ignore_merges_) {
       encode_cached(run);
     } else {

@@ -32,7 +32,7 @@ class BpeEncoder {
     std::array<char, kCachedBytesMax> word{};
   };
 
-  // Appends the id of the whole piece where the model has `ignore_merges` and knows the piece.
+  // Appends the id of the whole piece if the model has `ignore_merges` and knows the piece.
   bool append_whole(std::string_view piece);
   void encode_long(std::string_view piece);
   void encode_cached(std::string_view word);

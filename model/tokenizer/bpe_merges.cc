@@ -168,8 +168,8 @@ void BpeMerges::apply_short(std::vector<int32_t>& symbols) const {
 }
 
 // A heap of (rank, position of the left half) over a linked list of the symbols. An entry is stale
-// if the pair at its position has no rule of its rank, or no longer has one: the texts of symbols
-// only grow, so a pair never comes back.
+// if the pair that is now at its position has no rule, or a rule of another rank. The texts of
+// symbols only grow, so a pair that has changed never comes back.
 void BpeMerges::apply_long(std::vector<int32_t>& symbols, BpeMergeScratch& scratch) const {
   constexpr int32_t kGone = -1;
   const size_t count = symbols.size();

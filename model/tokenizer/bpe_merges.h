@@ -39,10 +39,10 @@ class BpeMerges {
                                 const std::function<bool(int32_t)>& is_blocked,
                                 const RuleVisitor& visit);
 
-  // SentencePiece's rules: two tokens may merge if they are a token together. The higher its score,
-  // the better the rule; tokens of equal scores have equally good rules. `scores` are by id; a
-  // token with NaN, or with an id beyond them, is never a result. Errors: kInvalidArgument, field
-  // `path`, if there are more than 2^24 ways to divide the tokens in two.
+  // SentencePiece's rules: two tokens may merge if their joined texts are a token. The higher the
+  // score of that token, the better the rule; tokens of equal scores have equally good rules.
+  // `scores` are by id; a token with NaN, or with an id beyond `scores`, is never a result. Errors:
+  // kInvalidArgument, field `path`, if there are more than 2^24 ways to divide the tokens in two.
   static Result<BpeMerges> from_scores(std::span<const float> scores, const std::string& path,
                                        const BpeVocabulary& vocabulary,
                                        const std::function<bool(int32_t)>& is_blocked,

@@ -21,7 +21,7 @@ bool is_hex_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// Spelled like a byte token, but naming no byte.
+// Whether a token is spelled like a byte token but names no byte.
 bool is_malformed_byte_token(std::string_view token) {
   return token.size() == 6 && token.starts_with("<0x") && token.ends_with('>') &&
          !(is_hex_digit(token[3]) && is_hex_digit(token[4]));
@@ -41,8 +41,8 @@ uint32_t last_code_point(std::string_view text) {
   return utf8_decode(text, begin).value;
 }
 
-// The number by which the model's symbols are compared: the code point, or the byte that it stands
-// for.
+// The number by which the model's symbols are compared: the code point, or the byte that the code
+// point stands for.
 uint32_t unit_of(uint32_t code_point, bool is_byte_level) {
   if (!is_byte_level) return code_point;
   return byte_level_byte(code_point).value_or(0);
@@ -125,8 +125,8 @@ Status BpeModel::load_merges(const JsonPart& model, std::span<const float> score
                                                      blocked, visit));
   }
   junctions_.finish();
-  // Characters that are not in the vocabulary leave no trace in the rules, so a text can be cut
-  // beside them only if they become byte tokens, which no rule knows.
+  // A character that is not in the vocabulary is in no rule. A text can be cut beside it, but only
+  // if it becomes byte tokens and no rule knows these.
   const bool has_all_bytes = std::find(byte_ids_.begin(), byte_ids_.end(), -1) == byte_ids_.end();
   is_cuttable_ = is_byte_level_ || (has_all_bytes && !merges_byte_tokens);
   return {};

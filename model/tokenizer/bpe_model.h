@@ -34,12 +34,12 @@ class BpeModel {
     // The piece is bytes, each of which stands for a character of the byte-level alphabet. Set only
     // if has_byte_alphabet().
     bool is_byte_level = false;
-    // By id: tokens that neither merges nor `ignore_merges` give, because only trusted text may
-    // name them. (One that is a single character of the alphabet stays what it is in ordinary
-    // text.)
+    // By id: the tokens that neither merges nor `ignore_merges` give, because only trusted text may
+    // name them. (A blocked token that is a single character of the alphabet is still the token of
+    // that character in ordinary text.)
     std::vector<bool> is_blocked;
-    // By id: if there are any, merges follow from them (BpeMerges::from_scores), not from "merges".
-    // Used by load() alone.
+    // The tokens' scores by id. If there are any, merges follow from the scores
+    // (BpeMerges::from_scores), not from "merges". Used by load() alone.
     std::span<const float> scores = {};
   };
 
@@ -76,7 +76,7 @@ class BpeModel {
   void append_symbols(std::string_view run, std::vector<int32_t>& symbols) const;
   // Appends the byte tokens of a character that is not in the vocabulary, if all exist.
   bool append_byte_tokens(std::string_view character, std::vector<int32_t>& symbols) const;
-  // End of the run that begins at `begin`: no rule joins what is before and after it.
+  // End of the run that begins at `begin`: no rule joins the units before and after that end.
   size_t run_end(std::string_view piece, size_t begin) const;
   // The id that `ignore_merges` gives for the whole piece.
   std::optional<int32_t> whole_id(std::string_view piece) const;

@@ -37,8 +37,8 @@ class BpeTable {
     uint64_t value = kNone;
   };
 
-  // Two rounds of multiplication by secret odd numbers: nobody can compute without these which keys
-  // collide.
+  // Two rounds of multiplication by secret odd numbers: nobody who does not know these numbers can
+  // compute which keys collide.
   size_t slot_of(uint64_t key) const {
     uint64_t hash = key * multiplier_;
     hash ^= hash >> 32;

@@ -13,13 +13,13 @@ namespace cascade {
 
 // A decoder turns a list of token texts, step by step, into other lists, and joins the last one.
 
-// All tokens become one. Tokens spelled in the byte-level alphabet become the bytes they stand for;
-// the others stay as they are. Malformed UTF-8 becomes U+FFFD.
+// Joins all tokens into one. Tokens spelled in the byte-level alphabet become the bytes they stand
+// for; the others stay as they are. Malformed UTF-8 becomes U+FFFD.
 struct ByteLevelDecode {};
-// A run of tokens like "<0x0A>" becomes one token of these bytes or, if they are not UTF-8, one
-// token of U+FFFD for each byte.
+// Turns a run of tokens like "<0x0A>" into one token of these bytes or, if the bytes are not UTF-8,
+// into one token of U+FFFD for each byte.
 struct ByteFallbackDecode {};
-// All tokens become one.
+// Joins all tokens into one.
 struct FuseDecode {};
 // Replaces `pattern` by `content` in each token.
 struct ReplaceDecode {
@@ -33,7 +33,7 @@ struct StripDecode {
   size_t start = 0;
   size_t stop = 0;
 };
-// The replacement becomes a space; in the first token it is dropped if `drops_first`.
+// Turns `replacement` into a space or, in the first token if `drops_first`, drops it.
 struct MetaspaceDecode {
   std::string replacement;  // one code point
   bool drops_first = true;

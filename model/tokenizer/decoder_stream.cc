@@ -52,7 +52,8 @@ class ByteLevelStage : public DecodeStage {
   std::string bytes_;
 };
 
-// Holds back a run of byte tokens: one bad byte at its end would spoil all of it.
+// Holds back a run of byte tokens: one bad byte at its end would change the result for the whole
+// run.
 class ByteFallbackStage : public DecodeStage {
  public:
   ByteFallbackStage(const ByteFallbackDecode&, DecodeStage& next) : next_(next) {}
@@ -124,7 +125,7 @@ class ByteFallbackStage : public DecodeStage {
 
   DecodeStage& next_;
   std::string token_;     // the current token as long as it may name a byte
-  bool is_text_ = false;  // it names no byte, and is passed on at once
+  bool is_text_ = false;  // the current token names no byte, and is passed on at once
   std::string bytes_;
 };
 
@@ -171,7 +172,7 @@ class ReplaceStage : public DecodeStage {
   void give(size_t begin, size_t end) {
     if (begin < end) next_.text(std::string_view(held_).substr(begin, end - begin));
   }
-  // The first offset from `begin` on where the rest is the beginning of the pattern.
+  // The first offset at or after `begin` from which the held text is a beginning of the pattern.
   size_t certain_end(size_t begin) const {
     const std::string_view held = held_;
     size_t at = held.size() - std::min(held.size() - begin, step_.pattern.size() - 1);
@@ -281,7 +282,8 @@ class SpaceStage : public DecodeStage {
   bool has_begun_ = false;
 };
 
-// Stands for the earlier text that the tokens continue: a control character, which no step changes.
+// Stands for the earlier text that the tokens continue. It is a control character, which no step
+// changes.
 constexpr std::string_view kTextBefore = "\x01";
 
 struct MakeStage {

@@ -8,7 +8,8 @@
 namespace cascade {
 namespace {
 
-// How much of an unknown field's name an error has; longer than any name that tokenizers have.
+// How many bytes of an unknown field's name an error shows; longer than any field name of a
+// tokenizer.
 constexpr size_t kFieldBytesMax = 64;
 
 template <class T>

@@ -23,8 +23,8 @@ class MarkMover {
 
   // Up to `old_end` the text was copied; the new text now ends at `new_end`.
   void copied(size_t old_end, size_t new_end);
-  // Up to `old_end` the text was replaced as a whole. Marks inside it move so that the new stretch
-  // is outside their range.
+  // Up to `old_end` the text was replaced as a whole. Marks inside the replaced stretch move so
+  // that the new stretch is outside their range.
   void replaced(size_t old_end, size_t new_end);
   // The old text has ended.
   void finish();

@@ -123,8 +123,8 @@ class Rewrite {
     return true;
   }
 
-  // If the parts between marks normalise to the same text as the whole stretch, the marks are as
-  // exact after it as before.
+  // If the parts between marks, normalised one by one, give the same text as the whole stretch, the
+  // marks stay as exact as they were.
   void move_marks(size_t end, UnicodeForm form, size_t out_begin) {
     std::vector<size_t> edges = mover_.offsets_inside(end);
     if (edges.empty()) return;

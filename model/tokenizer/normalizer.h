@@ -41,8 +41,8 @@ class Normalizer {
  public:
   // `json` is the member "normalizer", or null for none. Errors, with the path of the field:
   // kUnsupported for an unknown type or field, a regular expression that we cannot take, or "$" in
-  // the replacement for a match of one; kInvalidArgument for a malformed field, and more than 32
-  // steps.
+  // the replacement for a regular expression's match; kInvalidArgument for a malformed field, and
+  // more than 32 steps.
   static Result<Normalizer> load(const Json* json, const std::string& path);
 
   explicit Normalizer(std::vector<NormalizerStep> steps) : steps_(std::move(steps)) {}

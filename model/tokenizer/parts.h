@@ -22,7 +22,7 @@ namespace cascade {
 
 // Immutable after load; any thread.
 struct TokenizerParts {
-  std::unique_ptr<const BpeVocabulary> vocabulary;  // the model refers to it
+  std::unique_ptr<const BpeVocabulary> vocabulary;  // `model` refers to it
   Normalizer normalizer;
   AddedTokens added_tokens;
   PreTokenizer pre_tokenizer;

@@ -11,7 +11,7 @@ namespace cascade {
 enum class KnownPattern : uint8_t {
   kGpt2,    // words, numbers and punctuation, each with the space before it
   kLlama3,  // numbers of up to three digits; any character may lead a word
-  kQwen2,   // the same with single digits
+  kQwen2,   // as kLlama3, but single digits
 };
 
 // The text of a pattern as it is written in tokenizer.json.

@@ -55,7 +55,7 @@ class PreTokenizerJob {
     return run(at.index + 1, at.piece.substr(part.begin, part.end - part.begin),
                at.is_start && part.begin == 0);
   }
-  // Refers to `at`.
+  // The result refers to `at`.
   SplitAssembler assembler(const Position& at, SplitBehavior behavior, bool is_inverted) {
     return {behavior, is_inverted, at.piece.size(),
             [this, &at](ByteRange part) { return descend(at, part); }};

@@ -63,11 +63,11 @@ class PreTokenizer {
 
   // Whether the last step spells the pieces in the byte-level alphabet.
   bool ends_with_byte_level() const;
-  // Lets the last step, which must be ByteLevel, give bytes as they are.
+  // Makes the last step, which must be ByteLevel, give bytes as they are.
   void give_raw_bytes() { gives_raw_bytes_ = true; }
 
-  // Gives the pieces of `text` to `sink`. `is_text_start`: it begins where the whole text does. The
-  // output of the steps is taken from the budget of `scratch`. Precondition: well-formed UTF-8.
+  // Gives the pieces of `text` to `sink`. `is_text_start`: `text` begins where the whole text does.
+  // The output of the steps is taken from the budget of `scratch`. Precondition: well-formed UTF-8.
   // Error kInvalidArgument: the budget is too small, or a match fails.
   Status split(std::string_view text, bool is_text_start, RegexScratch& scratch,
                PieceSink& sink) const;

@@ -36,8 +36,8 @@ class SplitAssembler {
         text_size_(text_size),
         emit_(std::move(emit)) {}
 
-  // Each returns what `emit` returned, and true if it was not called.
-  // Precondition: `match` begins at or after the end of the one before.
+  // Each returns what `emit` returned, or true if `emit` was not called.
+  // Precondition: `match` begins at or after the end of the match before it.
   bool add_match(ByteRange match);
   // The text ends: nothing comes after this.
   bool finish();

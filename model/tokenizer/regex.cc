@@ -121,7 +121,7 @@ Result<TokenizerRegex> TokenizerRegex::compile(std::string_view pattern, const s
     return unsupported(field, "cannot be compiled: " + error_text(error) + " at byte " +
                                   std::to_string(offset) + " of " + quote_text(translated));
   }
-  // This fails where memory may not be made executable; matches are then interpreted.
+  // This fails where memory may not be made executable; PCRE2 then interprets the pattern.
   (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   const std::optional<char> needed = needed_byte(code.get(), translated);
   return TokenizerRegex(std::make_unique<Code>(Code{std::move(code), field, needed}));
@@ -137,8 +137,8 @@ int TokenizerRegex::attempt(std::string_view text, size_t from, size_t starts, u
                        PCRE2_NO_UTF_CHECK | options, scratch.data_->match.get(), context);
   };
   const int result = match(0);
-  // Compiled code has a small stack. If that is too small, the interpreter takes over, with heap
-  // memory up to its limit.
+  // Compiled code has a small stack. If the stack is too small, the interpreter takes over, with
+  // heap memory up to its limit.
   return result == PCRE2_ERROR_JIT_STACKLIMIT ? match(PCRE2_NO_JIT) : result;
 }
 
@@ -169,7 +169,7 @@ Result<std::optional<ByteRange>> TokenizerRegex::find(std::string_view text, siz
     } else if (result != PCRE2_ERROR_MATCHLIMIT) {
       return error_of(result);
     } else if (starts > 1) {
-      starts = 1;  // one of them needs more steps
+      starts = 1;  // one of these starts needs more steps
     } else if (steps < kMatchStepsMax) {
       steps = std::min(kStepsGrowth * steps, kMatchStepsMax);
     } else {

@@ -134,7 +134,7 @@ class Translator {
     return unknown("a group other than (?: (?= (?! (?<= (?<! (?> (?i: (?-i:");
   }
 
-  // {n}, {n,}, {n,m}: the two agree on these, but not on a + or ? after them.
+  // {n}, {n,}, {n,m}: Oniguruma and PCRE2 agree on these, but not on a + or ? after them.
   Status interval() {
     const size_t close = pattern_.find('}', at_);
     if (close == std::string_view::npos) return unknown("a { without }");

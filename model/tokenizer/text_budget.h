@@ -13,15 +13,15 @@ namespace cascade {
 class TextBudget {
  public:
   // The budget for `text_bytes` bytes of text. `processor` gives the processor time of the thread
-  // that encodes. Reading it costs a system call, so it is read only when more than the allowed
-  // time has passed by `wall`.
+  // that encodes. Reading that clock costs a system call, so it is read only when more than the
+  // allowed time has passed by `wall`.
   explicit TextBudget(size_t text_bytes, const Clock& processor = thread_clock(),
                       const Clock& wall = system_clock());
 
   // The number of bytes that steps may still write. The longest growth in real tokenizers is from a
   // space to the three bytes of U+2581.
   size_t bytes_left() const { return bytes_left_; }
-  // Takes `bytes` of these bytes. If fewer are left, takes nothing and returns false.
+  // Takes `bytes` from bytes_left(). If fewer are left, takes nothing and returns false.
   [[nodiscard]] bool take_bytes(size_t bytes);
   // kInvalidArgument with the limit, field "text".
   Error too_long() const;

@@ -63,7 +63,8 @@ struct Speller {
   bool operator()(const SpaceDecode&) const { return false; }
 };
 
-// The bytes of a token within a text; nullopt if the steps do more than spell it differently.
+// The bytes of a token within a text; nullopt if the steps do more than spell the token
+// differently.
 std::optional<std::string> spelled(const TokenizerParts& parts, const std::string& token,
                                    bool& drops_first_space) {
   std::string bytes = token;
