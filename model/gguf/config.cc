@@ -1,5 +1,5 @@
-// Turns metadata into the keys that config.json has for the same things, and these into the
-// configuration, so that one place has the limits.
+// Turns metadata into the keys that config.json has for the same things, and turns those keys into
+// the configuration, so that one place has the limits.
 #include "model/gguf/config.h"
 
 #include <algorithm>
@@ -31,9 +31,9 @@ constexpr std::array<Architecture, 8> kArchitectures = {{
     {"smollm3", "smollm3"},
 }};
 
-// A key after "ARCHITECTURE." that says that something is computed. Only `architecture` computes it
-// (empty: no architecture does), and `config` is its name in a configuration; others refuse the
-// key.
+// A key after "ARCHITECTURE." that asks for a computation. Only the architecture `architecture`
+// does it (empty: none does), and `config` is the key's name in a configuration; all other
+// architectures refuse the key.
 struct Computed {
   std::string_view gguf;
   std::string_view config = {};
@@ -55,10 +55,10 @@ constexpr std::array<Computed, 12> kComputed = {{
 }};
 
 // Readers recognise the largest Gemma 3 by this number of layers. That model divides its queries by
-// the square root of a head's share of the hidden size, which files do not say.
+// the square root of hidden_size / heads; files do not state this.
 constexpr int64_t kGemmaLargestLayers = 62;
 
-// The base of architecture llama where files leave it out, as those of its first generation do.
+// The RoPE base of architecture llama if the file leaves it out, as first-generation files do.
 constexpr double kLlamaTheta = 10'000;
 
 constexpr std::string_view kFrequencyFactors = "rope_freqs.weight";
@@ -72,7 +72,7 @@ constexpr double kLlama3ContextMax = 1 << 24;
 // The factors in files were computed in f32.
 constexpr double kFactorTolerance = 1e-4;
 
-// The same quantity in config.json and after "ARCHITECTURE.".
+// The keys of one quantity: in config.json, and in the metadata after "ARCHITECTURE.".
 struct KeyPair {
   std::string_view config;
   std::string_view gguf;
@@ -146,7 +146,7 @@ class ConfigReader {
     Result<ModelConfig> config = parse();
     if (!config.ok()) return config;
     RETURN_IF_ERROR(check_head_sizes(*config));
-    config->norms_add_one = false;  // files hold the sums
+    config->norms_add_one = false;  // files hold 1 + weight
     if (architecture_ == "granite" && !config_.contains("attention_multiplier")) {
       config->attention_scale = 1.0f / std::sqrt(static_cast<float>(config->head_dim));
     }
@@ -228,8 +228,8 @@ class ConfigReader {
     return {};
   }
 
-  // Reads which layers have a window, by a pattern, and the base of their own that these layers
-  // have. A file without a window is of a model that has none in any layer.
+  // Reads the window, the pattern of the layers that have it, and the RoPE base that only these
+  // layers use. If the file has no window, no layer of the model has one.
   Status read_gemma() {
     RETURN_IF_ERROR(copy_whole("sliding_window", false));
     RETURN_IF_ERROR(copy_whole("sliding_window_pattern", false));
@@ -298,7 +298,7 @@ class ConfigReader {
     return {};
   }
 
-  // Many files do not name the type longrope: its two tensors show it.
+  // Many files do not name the type longrope: the two tensors of that type show it.
   Status read_longrope() {
     ASSIGN_OR_RETURN(const std::vector<float> longer, factors(kLongFactors));
     ASSIGN_OR_RETURN(const std::vector<float> shorter, factors(kShortFactors));

@@ -8,7 +8,7 @@
 
 namespace cascade {
 
-// Architectures gemma3, granite, llama (which Mistral's models are, too), olmo2, phi3, qwen2, qwen3
+// Architectures gemma3, granite, llama (also used by Mistral's models), olmo2, phi3, qwen2, qwen3
 // and smollm3. The limits are those of parse_model_config. Errors: field = key of the metadata or
 // tensor, as parse_model_config; kUnsupported for another architecture, by name, for mixtures of
 // experts, for a part of the dimensions rotated (except in phi3), for RoPE scalings other than

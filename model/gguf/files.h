@@ -47,7 +47,7 @@ class GgufFiles {
   std::vector<Part> parts_;
 };
 
-// `error`, with the file that it is about in the message.
+// `error`, with the name of the file that the error is about in the message.
 Error in_gguf_file(Error error, const std::filesystem::path& path);
 
 }  // namespace cascade

@@ -34,8 +34,7 @@ constexpr uint64_t kAlignmentMin = 8;
 constexpr uint64_t kAlignmentMax = 4096;
 constexpr std::string_view kAlignmentKey = "general.alignment";
 
-// The smallest size of an entry, in bytes. So a count cannot exceed what the rest of the file
-// holds.
+// The smallest size of an entry, in bytes. It limits a count to what the rest of the file can hold.
 constexpr uint64_t kKeyEntryBytesMin = 8 + 4 + 1;                 // length, type, a u8
 constexpr uint64_t kTensorEntryBytesMin = 8 + 1 + 4 + 8 + 4 + 8;  // one dimension
 

@@ -1,6 +1,6 @@
 // The GGUF format (github.com/ggml-org/ggml, docs/gguf.md), versions 2 and 3: the part of a file
-// before the data of its tensors. Everything is checked against the file before anything is sized
-// by it.
+// before the data of its tensors. Everything is checked against the file before it decides the size
+// of anything.
 #pragma once
 
 #include <cstdint>

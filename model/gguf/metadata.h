@@ -41,16 +41,17 @@ size_t value_bytes(GgufValueType type);
 struct GgufArray {
   GgufValueType type = GgufValueType::kU8;
   uint64_t count = 0;
-  std::span<const uint8_t> bytes;         // of numbers or truth values: count * value_bytes(type)
-  std::vector<std::string_view> strings;  // of strings: count of them
+  std::span<const uint8_t> bytes;         // numbers or truth values: count * value_bytes(type)
+                                          // bytes
+  std::vector<std::string_view> strings;  // strings: `count` of them
 };
 
 // Unsigned and signed whole numbers are kept apart, because a u64 need not fit an int64_t.
 using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string_view, GgufArray>;
 
-// The metadata of one file, or of the first of several. Views into that file's bytes; immutable
-// after it was filled. Errors of all access: kInvalidArgument, field = key, for a value of another
-// kind or outside its limits; kNotFound from required_*() if the key is absent.
+// The metadata of one file, or of the first of several. Holds views into that file's bytes;
+// immutable once filled. Errors of all access: kInvalidArgument, field = key, for a value of
+// another kind or outside its limits; kNotFound from required_*() if the key is absent.
 class GgufMetadata {
  public:
   // Adds a key; false if it is there already.

@@ -14,7 +14,7 @@ struct GgufPreTokenizer {
   Json pre_tokenizer;             // as in tokenizer.json
   Json normalizer;                // null: none
   bool ignores_merges = false;    // a word that is a token is not merged from its parts
-  bool adds_begin_token = false;  // if the file does not say it
+  bool adds_begin_token = false;  // used if the file does not say it
 };
 
 // Errors: kUnsupported, field "tokenizer.ggml.pre", for a name that is not in the table: a

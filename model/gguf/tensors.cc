@@ -51,7 +51,7 @@ constexpr std::array<NamePair, 2> kFused = {{
 }};
 constexpr std::string_view kGgufLayers = "blk.";
 constexpr std::string_view kCheckpointLayers = "model.layers.";
-// Frequencies. They follow from the configuration, and model/gguf/config.cc checks that they do.
+// RoPE frequencies. They follow from the configuration; model/gguf/config.cc checks this.
 constexpr std::array<std::string_view, 3> kRopeTensors = {
     "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
 // The architectures whose files have the rows of Q and K interleaved.

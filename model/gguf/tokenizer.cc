@@ -63,7 +63,7 @@ class TokenizerReader {
     Result<Tokenizer> tokenizer = Tokenizer::load(document, Json(), scores_);
     if (!tokenizer.ok()) {
       Error error = std::move(tokenizer).error();
-      // The field is a path in a document that nobody wrote, so it moves to the message.
+      // The field is a path in a document that nobody wrote, so the path moves to the message.
       error.message = error.field + " " + error.message;
       error.field = "tokenizer.ggml";
       return error;
