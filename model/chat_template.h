@@ -19,8 +19,8 @@ struct TemplateLimits {
   size_t output_bytes_max = size_t{32} << 20;   // a context of a million tokens is some 5 MiB
   // A step is an evaluation of an expression or a statement, an allocation, or 16 bytes that are
   // allocated, compared or read. Work on single characters takes up to eight times as many steps.
-  // This bounds memory too: a rendering allocates less than 16 bytes times this limit, even if
-  // everything that it has freed again is counted.
+  // The number of steps bounds memory too: a rendering allocates less than 16 bytes times this
+  // limit, even if everything that it has freed again is counted.
   uint64_t steps_max = 20'000'000;
   // Nesting of blocks and expressions in the source, and of macro calls; evaluation may go ten
   // times as deep in all, which takes at most some 1.5 MiB of stack (4 MiB under ASan).

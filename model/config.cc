@@ -1,4 +1,4 @@
-// config.json: every field checked before anything is sized by it.
+// Reads config.json; every field is checked before it decides the size of anything.
 #include "model/config.h"
 
 #include <algorithm>

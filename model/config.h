@@ -26,9 +26,10 @@ struct RopeConfig {
   double beta_slow = 1;         // yarn
   bool truncate = true;         // yarn: round the correction range to whole dimensions
   double attention_factor = 1;  // yarn, longrope: multiplies cos and sin
-  // longrope: one for each pair of dimensions, chosen from the file's two lists when it is read.
+  // longrope: a divisor for each pair of dimensions. The file has two lists; one of them is chosen
+  // when the file is read.
   std::vector<float> divisors;
-  double rotary_share = 1;  // of a head's dimensions: the first ones are rotated
+  double rotary_share = 1;  // the share of a head's dimensions that is rotated: the first ones
 
   // How many of a head's dimensions are rotated.
   int rotary_dim(int head_dim) const;
@@ -63,14 +64,14 @@ struct ModelConfig {
   Activation activation = Activation::kSilu;
   QkNorm qk_norm = QkNorm::kNone;
   bool input_norms = true;         // RMSNorm of the inputs of attention and MLP
-  bool output_norms = false;       // RMSNorm of their outputs, before they join the residual
+  bool output_norms = false;       // RMSNorm of attention and MLP outputs, before the residual
   bool norms_add_one = false;      // norms multiply with 1 + weight
   bool qkv_bias = false;           // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)
   bool output_bias = false;        // bias of o_proj (attention_bias)
   bool mlp_bias = false;           // bias of gate, up and down projections
   bool fused_projections = false;  // q, k, v are one tensor; gate and up are one
   bool tied_embeddings = false;    // the LM head is the embedding matrix
-  float attention_scale = 0;       // of q.k
+  float attention_scale = 0;       // factor of q.k
   float attention_soft_cap = 0;    // of the scaled scores; 0 = none
   float logit_soft_cap = 0;        // 0 = none
   float embedding_multiplier = 1;

@@ -54,7 +54,8 @@ constexpr std::array<ModelFamily, 9> kFamilies = {{
      .has_nope_layers = true},
 }};
 
-// Their state is not keys and values of tokens, and cannot be cut at a token or joined.
+// The state of these models is not keys and values of tokens, and cannot be cut at a token or
+// joined.
 constexpr auto kRecurrent = std::to_array<std::string_view>(
     {"arwkv7",         "bamba",      "falcon-h1",    "falcon_h1",       "falcon_mamba",
      "granitehybrid",  "jamba",      "kimi-linear",  "kimi_linear",     "lfm2",

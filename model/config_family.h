@@ -15,13 +15,13 @@ enum class WindowRule : uint8_t {
   kAllLayers,    // sliding_window
   kLaterLayers,  // use_sliding_window, from layer max_window_layers on
   kPattern,      // all but every sliding_window_pattern-th
-  kNopeLayers,   // use_sliding_window: those that do not rotate
+  kNopeLayers,   // use_sliding_window: the layers that do not rotate
 };
 
 enum class BiasRule : uint8_t {
   kNone,
-  kQkv,    // of q, k and v, always
-  kByKey,  // of q, k, v and output if attention_bias says so
+  kQkv,    // bias of q, k and v, always
+  kByKey,  // bias of q, k, v and output if attention_bias says so
 };
 
 struct ModelFamily {
@@ -29,7 +29,7 @@ struct ModelFamily {
   BiasRule attention_bias = BiasRule::kNone;
   bool has_mlp_bias_key = false;
   WindowRule windows = WindowRule::kNone;
-  int window_default = 0;  // if the file does not have sliding_window; 0 = none
+  int window_default = 0;  // used if the file does not have sliding_window; 0 = none
   QkNorm qk_norm = QkNorm::kNone;
   bool input_norms = true;
   bool output_norms = false;

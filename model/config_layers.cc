@@ -1,4 +1,4 @@
-// Windows and rotation by layer: lists of a file, or a family's pattern.
+// Windows and rotation by layer, from lists in the file or from a family's pattern.
 #include "model/config_layers.h"
 
 #include <algorithm>

@@ -33,7 +33,7 @@ Result<double> required_above(const Json& rope, std::string_view key, double abo
   return *number;
 }
 
-// A number whose absence, null and 0 all mean `fallback`, as Python's `or` has it.
+// A number; `fallback` if it is absent, null or 0, as with Python's `or`.
 Result<double> number_or(const Json& rope, std::string_view key, double max, double fallback) {
   ASSIGN_OR_RETURN(const double number, optional_number(rope, key, 0, max, 0));
   return number == 0 ? fallback : number;
@@ -61,7 +61,7 @@ Result<std::string> scaling_type(const Json& rope) {
   return std::string("default");
 }
 
-// The share of a head's dimensions that is rotated. The key may be in either place.
+// The share of a head's dimensions that is rotated. Either object may have the key.
 Result<double> read_rotary_share(const Json& rope, const Json& config) {
   ASSIGN_OR_RETURN(const std::optional<double> share,
                    agreed_number_above(rope, config, "partial_rotary_factor", 0, 1));
@@ -156,7 +156,7 @@ Status read_longrope(const Json& rope, const Json& config, int context_tokens_ma
     return invalid_argument("long_factor", "must have as many numbers as short_factor");
   }
   constexpr std::string_view kKey = "original_max_position_embeddings";
-  // It must be above 1, because we divide by its logarithm.
+  // The original context must be above 1, because we divide by its logarithm.
   ASSIGN_OR_RETURN(const std::optional<double> original,
                    agreed_number_above(rope, config, kKey, 1, kContextMax));
   if (!original) return missing(kKey);

@@ -56,7 +56,7 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
 void append_verbatim(SpannedText& out, std::string_view text, const Tokenizer& tokenizer) {
   struct Mark {
     std::string token;
-    size_t next;  // where it comes next, or npos, so that each byte is searched once
+    size_t next;  // where the token occurs next, or npos, so that each byte is searched once
   };
   std::vector<Mark> marks;
   if (const auto think = tokenizer.think_tokens()) {
@@ -130,7 +130,8 @@ bool ends_inside_think(const Tokenizer& tokenizer, std::span<const int32_t> ids)
   for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
     if (*id == think->open) return true;
     if (*id == think->close) return false;
-    // Everything before this token belongs to an earlier message; a block left open there is over.
+    // Everything before this token belongs to an earlier message; a block left open there does not
+    // count.
     if (tokenizer.is_special(*id)) return false;
   }
   return false;
@@ -155,9 +156,9 @@ Result<SpannedText> stable_history(const ConversationContext& context, const Sta
 }
 
 // The conversation up to the text of its last message, the assistant's. In `answered`, `mark`
-// stands for that text. If `begun`, that message, is verbatim, its own text has the thoughts and
-// everything else, as in `history`; then the conversation is taken from `history`, where `mark` is,
-// too.
+// stands for that text. `begun` is that message as it was given. If it is verbatim, its own text
+// has the thoughts and everything else, as in `history`. Then the conversation is taken from
+// `history`, in which `mark` also stands for the text.
 Result<SpannedText> before_answer(const ConversationContext& context, const StandIns& stand_ins,
                                   std::span<const ChatMessage> answered, const std::string& mark,
                                   const ChatMessage& begun, const Result<SpannedText>& history) {

@@ -16,8 +16,8 @@ namespace cascade {
 
 struct EncodedPrompt {
   std::vector<int32_t> token_ids;
-  // The end of the generation prompt that history does not have before the answer, e.g. an empty
-  // think block.
+  // The last part of the generation prompt, e.g. an empty think block, which history does not have
+  // before the answer.
   std::string generation_prefix;
   // The prompt ends inside an open think block: the first sampled tokens are thoughts.
   bool inside_think = false;
@@ -36,9 +36,9 @@ struct ConversationContext {
 // The conversation with the generation prompt, ready for the model to answer. A message with
 // `verbatim` is in the prompt as it is, and its think tokens are recognised. `goes_on`: the last
 // message is the assistant's, and the prompt ends with its text.
-// Errors: kUnsupported, field "chat_template", if the model has none, and "continue_final_message"
-// if its template changes the text of the message that goes on; kInvalidArgument from the template
-// (raise_exception) or the tokenizer.
+// Errors: kUnsupported, field "chat_template", if the model has no template, and field
+// "continue_final_message" if the template changes the text of the message that goes on;
+// kInvalidArgument from the template (raise_exception) or the tokenizer.
 Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
                                     std::span<const ChatMessage> messages, bool goes_on = false);
 
@@ -57,8 +57,8 @@ Result<std::vector<int32_t>> encode_history(const ConversationContext& context,
 bool calls_tool(std::string_view answer);
 
 // The ids of a conversation whose last message, the user's, goes on after a blank line, as prompts
-// will render it. They end where they would depend on how the message goes on. Errors as
-// encode_prompt.
+// will render it. The ids end where they would begin to depend on how the message goes on. Errors
+// as encode_prompt.
 Result<std::vector<int32_t>> encode_beginning(const ConversationContext& context,
                                               std::span<const ChatMessage> messages);
 

@@ -1,5 +1,5 @@
-// Adapts conversations to a template. If the template cannot render one, it is rendered once more
-// with damaged arguments as an object.
+// Adapts conversations to a template. If the template cannot render a conversation, the
+// conversation is rendered once more with damaged arguments as an object.
 #include "model/conversation_template.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace cascade {
 namespace {
 
-// The same short id for the same id, so that calls and their results still belong together.
+// A short id that is always the same for the same `id`, so that calls and their results still
+// belong together.
 std::string shortened(const OrderedJson& id) {
   const std::string text = id.is_string() ? id.get<std::string>() : "";
   return is_call_id(text) ? text : call_id_of(text);
@@ -72,7 +73,7 @@ void parse_arguments(OrderedJson& call) {
   if (parsed.ok() && parsed->is_object()) *arguments = *std::move(parsed);
 }
 
-// Wraps arguments that are not an object into one. Returns whether there were any.
+// Wraps arguments that are not an object into one. Returns whether there were such arguments.
 bool wrap_damaged_arguments(OrderedJson& messages) {
   bool any = false;
   for_each_call(messages, [&](OrderedJson& call) {

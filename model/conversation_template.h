@@ -21,11 +21,11 @@ class ConversationTemplate {
   ConversationTemplate(ChatTemplate source, OrderedJson tokens);
 
   // Renders `variables` (ChatTemplate::render), whose messages are those of OpenAI's API, and the
-  // tokens. Calls in the messages are changed to the form that the template takes:
-  // - Arguments become an object, where clients send its JSON text; empty ones become an empty one.
-  //   Text that is not an object stays text or, where the template needs an object, becomes the
-  //   only member "arguments" of one: a model's damaged call does not end a conversation. A
-  //   template that takes only text gets text.
+  // tokens. Tool calls in the messages are changed to the form that the template takes:
+  // - Arguments that clients send as JSON text become an object; empty arguments become an empty
+  //   object. Text that is not an object stays text. If the template needs an object, such text
+  //   becomes the only member, "arguments", of one: a model's damaged call does not end a
+  //   conversation. A template that takes only text gets text.
   // - Ids that are not nine letters and digits become such ids, if the template takes no others.
   // - The content of a message that only calls becomes null, if the template asks for that.
   // Errors: as ChatTemplate::render.

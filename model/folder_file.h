@@ -22,7 +22,8 @@ namespace cascade {
 // operator names it.
 Status check_in_model_folder(const std::filesystem::path& path);
 
-// Reads such a file with read_file(). Errors: those of read_file() and check_in_model_folder().
+// Reads a text file of a model folder with read_file(). Errors: those of read_file() and
+// check_in_model_folder().
 Result<std::string> read_folder_file(const std::filesystem::path& path, size_t bytes_max);
 
 }  // namespace cascade

@@ -1,4 +1,5 @@
-// Recognises them by their first bytes: pointers of Git LFS are texts of some 130 bytes.
+// Recognises incomplete files by their first bytes: pointers of Git LFS are texts of some 130
+// bytes.
 #include "model/incomplete_file.h"
 
 #include <algorithm>

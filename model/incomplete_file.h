@@ -14,8 +14,8 @@ namespace cascade {
 inline constexpr std::string_view kCutOffFile =
     "the file is cut off, as after an incomplete download: download it again";
 
-// Checks that the download of a file has left the file itself. `bytes` are all of its bytes or the
-// first 1,024; at most 1,024 are read. Errors: kDataCorrupt, field `name`, with what to do, if it
+// Checks that a downloaded file is the file itself. `bytes` are all bytes of the file, or the first
+// 1,024; at most 1,024 are read. Errors: kDataCorrupt, field `name`, with what to do, if the file
 // is a pointer that Git LFS leaves in the place of a file that it has not fetched, or a web page.
 Status check_is_downloaded(const std::string& name, std::string_view bytes);
 Status check_is_downloaded(const std::string& name, std::span<const uint8_t> bytes);

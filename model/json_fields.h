@@ -20,7 +20,7 @@ Result<std::optional<double>> number_above(const Json& object, std::string_view 
                                            double max);
 
 // The same for a key that two generations of the format put in two places. If both places have it,
-// they must agree: it depends on a program's age which place it reads, so a difference is an error
+// their values must agree: old and new programs read different places, so a difference is an error
 // (kInvalidArgument, field = key).
 Result<std::optional<double>> agreed_number_above(const Json& inner, const Json& outer,
                                                   std::string_view key, double above, double max);

@@ -208,7 +208,7 @@ Digest Model::root_key(std::string_view tenant) const {
   if (weights.block_scales) hasher.field("weight scales", "of blocks");
   if (weights.mixed_types) hasher.field("weight types", "of matrices");
   hasher.field("kv_type", to_string(options.kv_type)).field("kv_layout", kKvLayoutVersion);
-  // All instruction sets agree bit for bit, except a BLAS.
+  // All instruction sets give the same bits, except the one that uses a BLAS.
   hasher.field("numerics", kNumericsVersion);
   hasher.field("blas", uint64_t{options.isa == Isa::kOpenblas});
   add_rope(config.rope, hasher);

@@ -90,8 +90,8 @@ WeightChoice choose_weights(const TensorFiles& files, const ModelOptions& option
 // lack of memory, or because a matrix has values that are not finite. Errors as load_model.
 Status check_model(const std::filesystem::path& path, const ModelOptions& options);
 
-// Loads a model. `pool` packs the weights; `progress`, unless null, is told of them. Trouble with
-// the state directory becomes a warning in Model::load. Errors: kNotFound (field = path),
+// Loads a model. `pool` packs the weights; `progress`, unless null, is told of the weights. Trouble
+// with the state directory becomes a warning in Model::load. Errors: kNotFound (field = path),
 // kInvalidArgument, kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left
 // allocated.
 Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& path,

@@ -7,7 +7,7 @@
 namespace cascade {
 namespace {
 
-// The longest suffix of `text` that begins one of `stops`.
+// The longest suffix of `text` that is the beginning of one of `stops`.
 size_t possible_stop_suffix(std::string_view text, const std::vector<std::string>& stops,
                             size_t stop_bytes_max) {
   const size_t longest = std::min(text.size(), stop_bytes_max == 0 ? 0 : stop_bytes_max - 1);

@@ -41,13 +41,13 @@ class PackedCache {
   // Whether some file has the size that `body_bytes` bytes of packed weights would have.
   bool may_hold(uint64_t body_bytes);
   // Maps the weights read-only. All of them are then in memory and have the right checksums.
-  // `progress`, unless null, is told to expect their bytes if there is a file of them.
+  // `progress`, unless null, is told to expect the bytes of the weights if there is a file of them.
   std::optional<PackedMemory> load(const PackedFileId& id, ThreadPool& pool,
                                    LoadProgress* progress = nullptr);
-  // A file to write weights to; nullptr if there can be none. The cache must outlive it.
+  // A file to write weights to; nullptr if there can be none. The cache must outlive the writer.
   std::unique_ptr<PackedWriter> start_writing(uint64_t body_bytes);
-  // Gives the writer's file its name, and maps it as load() does. nullopt if this failed, or
-  // writing to the file had failed before.
+  // Gives the writer's file its name, and maps the file as load() does. nullopt if this fails, or
+  // writing to the file failed earlier.
   std::optional<PackedMemory> finish_writing(PackedWriter& writer, const PackedFileId& id,
                                              ThreadPool& pool);
   // Deletes the packed weights that no model folder uses any more: those that no stamp names, and

@@ -20,7 +20,7 @@ inline constexpr uint32_t kPackedFileVersion = 1;
 inline constexpr uint32_t kPackingVersion = 1;
 
 inline constexpr size_t kPackedHeaderBytes = 4096;
-// Each piece has a checksum, and one task checks it.
+// The size of a piece. Each piece has a checksum, and one task checks one piece.
 inline constexpr size_t kPackedPieceBytes = size_t{4} << 20;
 // The weights begin at a multiple of a huge page. File systems that keep files in large folios then
 // map them as huge pages, and a decode step spends no more on addresses than in anonymous memory.

@@ -42,8 +42,8 @@ class PackedWriter : public PackedSink {
   FileCalls& calls_;
   std::unique_ptr<NewFile> file_;
   PackedFileId sizes_;  // without digests
-  Window filled_;       // to be drained
-  Window current_;      // that packers write to
+  Window filled_;       // will be drained
+  Window current_;      // packers write to it
   uint64_t written_ = 0;
   std::optional<Error> error_;
 };

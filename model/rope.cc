@@ -27,7 +27,7 @@ double yarn_dimension(double rotations, const RopeConfig& config, int rotary_dim
          (2 * std::log(config.theta));
 }
 
-// 1 where a dimension is interpolated in full (slow waves), 0 where it is kept (fast waves).
+// For each dimension: 1 if it is interpolated in full (slow waves), 0 if it is kept (fast waves).
 std::vector<double> yarn_interpolation(const RopeConfig& config, int rotary_dim) {
   double low = yarn_dimension(config.beta_fast, config, rotary_dim);
   double high = yarn_dimension(config.beta_slow, config, rotary_dim);

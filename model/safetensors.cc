@@ -157,7 +157,7 @@ Result<TensorEntry> read_entry(const std::string& name, const Json& json) {
 }
 
 // Sorts by offset. The tensors must cover the data part exactly: bytes that belong to no tensor
-// could hide something, shared ones make two tensors out of one.
+// could hide something, and shared bytes would make two tensors out of one.
 Status check_layout(std::vector<TensorEntry>& entries, uint64_t data_bytes) {
   std::ranges::sort(entries, [](const TensorEntry& a, const TensorEntry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);

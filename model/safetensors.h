@@ -73,7 +73,8 @@ class TensorFiles {
   // tensor.
   // Errors: as parse_safetensors_header; as MappedFile::open; kNotFound if neither file exists;
   // kDataCorrupt if the index is malformed, names over 65,536 tensors or 1,024 shards, a shard that
-  // is no plain *.safetensors file name, a tensor that its shard lacks, or one that is in two.
+  // is no plain *.safetensors file name, a tensor that its shard lacks, or one that is in two
+  // shards.
   static Result<TensorFiles> open(const std::filesystem::path& model_dir);
 
   // The tensor `name` with exactly `shape`. Errors, field = name: kNotFound; kInvalidArgument if

@@ -54,10 +54,10 @@ struct Sampled {
 // The order is that of Hugging Face's generate(), with the two penalties of OpenAI's API where vLLM
 // has them:
 //   1. biases are added;
-//   2. repetition_penalty r divides the logit of every token of prompt and answer if it is
+//   2. repetition_penalty r divides the logit of every token of prompt and answer if the logit is
 //      positive, and multiplies it otherwise, once (Keskar et al. 2019);
-//   3. frequency_penalty times how often a token was generated, and presence_penalty if it was at
-//      all, are subtracted (the prompt does not count);
+//   3. frequency_penalty times how often a token was generated is subtracted, and so is
+//      presence_penalty if the token was generated at all (the prompt does not count);
 //   4. tokens that are not allowed are left out;
 //   5. temperature, top-k, top-p, min-p;
 //   6. one draw.

@@ -14,7 +14,7 @@ namespace cascade {
 
 inline constexpr size_t kStampBytesMax = size_t{16} << 10;  // a path and three digests
 
-// The state of a model's files, and which tensors of them are wanted.
+// The state of a model's files, and which of their tensors are wanted.
 struct SourceState {
   Digest place;  // of the folder's path: the stamp's name
   // A digest of the files' paths, sizes, times and inodes, and of the tensors' names, types and
@@ -34,7 +34,8 @@ struct SourceStamp {
 // Writes JSON with a checksum of its own, because a digest with a flipped bit would still be a
 // digest.
 std::string encode_stamp(const SourceState& source, const Digest& weights);
-// Errors, field = member: kInvalidArgument or kDataCorrupt if it is not what encode_stamp() makes.
+// Errors, field = member: kInvalidArgument or kDataCorrupt if `text` is not what encode_stamp()
+// makes.
 Result<SourceStamp> decode_stamp(std::string_view text);
 
 // The inverse of Digest::hex(); nullopt for any other text.

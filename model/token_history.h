@@ -7,7 +7,7 @@
 
 namespace cascade {
 
-// Memory grows with the distinct tokens. One thread.
+// Memory grows with the number of distinct tokens. One thread.
 class TokenHistory {
  public:
   TokenHistory() = default;

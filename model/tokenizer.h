@@ -56,15 +56,16 @@ class Tokenizer {
   // Token ids of the joined text. Added tokens are recognised in trusted spans only (except those
   // that are neither special nor look like markup). Normalisation, pre-tokenisation and merges run
   // over the joined text, so ids equal Hugging Face's on ordinary text.
-  // A token lies within one trusted span, but the white space that it takes may be in any span.
-  // Untrusted text gives the id of such a token only where the model has nothing else for it: a
-  // single character, a byte token, or the unknown token. Merges that spell one are left out.
+  // An added token lies within one trusted span, but the white space that it takes may be in any
+  // span. Untrusted text gives the id of such a token only where the model has nothing else for the
+  // text: a single character, a byte token, or the unknown token. Merges that would give such a
+  // token are left out.
   // `with_template` adds what the post-processor adds to a single sequence (BOS).
   // Malformed UTF-8 is replaced by U+FFFD. Takes O(n log n) time, and for a word of n bytes up to
   // some 24 n bytes of memory. Errors: kInvalidArgument if the text is over 64 MiB, or costs more
   // memory, or more time in regular expressions, than text_budget.h allows.
   Result<std::vector<int32_t>> encode(std::span<const TextSpan> text, bool with_template) const;
-  // The same for text that is all trusted, or all not.
+  // The same for text that is entirely trusted, or not at all.
   Result<std::vector<int32_t>> encode(std::string_view text, bool trusted,
                                       bool with_template) const;
 
@@ -84,11 +85,11 @@ class Tokenizer {
                                                 size_t bytes_max) const;
 
   // The bytes that each token stands for by itself, by id; nullopt if the decoder does more than
-  // put these one after another. Takes some 20 ms for 150,000 tokens.
+  // put these bytes one after another. Takes some 20 ms for 150,000 tokens.
   std::optional<TokenBytes> token_bytes() const;
   // The id of an added token or vocabulary entry spelled exactly `token`.
   std::optional<int32_t> token_id(std::string_view token) const;
-  // An added token marked special (never shown to users).
+  // Whether the id is an added token marked special (never shown to users).
   bool is_special(int32_t id) const;
   // One past the largest id.
   int32_t id_count() const;

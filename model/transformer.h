@@ -34,8 +34,9 @@ KvLayout kv_layout(const ModelConfig& config, KvType type);
 // Owns its activation buffers, so one call at a time. Weights, kernels and pool must outlive it.
 class Transformer {
  public:
-  // Rows computed together; more are cut into passes. 512 rows make the weights' traffic small
-  // against arithmetic (over 100 operations a byte), and their activations fit a few MiB.
+  // The largest number of rows that are computed together; more rows are cut into passes. 512 rows
+  // make the weights' traffic small against arithmetic (over 100 operations a byte), and their
+  // activations fit a few MiB.
   static constexpr int kRowsMax = 512;
 
   Transformer(const ModelConfig& config, const Weights& weights, const Kernels& kernels,

@@ -76,7 +76,7 @@ class Loader {
     return {};
   }
 
-  // Parts of n[i] rows that are one tensor.
+  // A matrix that is one tensor in the files; its parts have n[i] rows.
   Status fused(const std::string& name, const std::vector<int>& n, int k, StackedMatrix& stack) {
     int rows = 0;
     for (const int part : n) {
@@ -139,7 +139,8 @@ class Loader {
     return stacked({{mlp + "down_proj", hidden}}, inner, config_.mlp_bias, w.down);
   }
 
-  // Rounded as in the program of the model's authors: to the type that it has the weights in.
+  // Rounded as in the program of the model's authors: to the type in which that program has the
+  // weights.
   float embedding_multiplier() const {
     const float multiplier = config_.embedding_multiplier;
     if (!config_.rounds_embedding_multiplier) return multiplier;
@@ -220,7 +221,7 @@ class Loader {
   }
 
   std::span<const NamedTensor> tensors() const { return used_; }
-  // The bytes that these tensors take in their files.
+  // The bytes that the tensors take in their files.
   int64_t tensor_bytes() const {
     int64_t bytes = 0;
     for (const NamedTensor& named : used_) bytes += static_cast<int64_t>(named.tensor.bytes.size());
@@ -228,8 +229,8 @@ class Loader {
   }
   std::span<const PackJob> jobs() const { return jobs_; }
 
-  // Refuses tensors of the decoder's layers that were not asked for: their model computes something
-  // that the configuration does not say.
+  // Refuses tensors of the decoder's layers that were not asked for: a model with such tensors
+  // computes something that the configuration does not say.
   Status check_all_layers_used() const {
     std::set<std::string_view> used;
     for (const auto& [name, tensor] : used_) used.insert(name);
@@ -292,7 +293,7 @@ Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
 }
 
 // The digest from a stamp; without one, the digest computed from the tensors if the cache may hold
-// their packed weights. Otherwise nullopt: it is computed while they are packed.
+// their packed weights. Otherwise nullopt: the digest is computed while the tensors are packed.
 std::optional<Digest> early_digest(const Loader& loader, const SourceState& source,
                                    ThreadPool& pool, PackedCache& cache, LoadReport& report,
                                    LoadProgress& progress) {
@@ -302,7 +303,7 @@ std::optional<Digest> early_digest(const Loader& loader, const SourceState& sour
   const auto packed_bytes = static_cast<int64_t>(loader.packed_bytes());
   progress.expect(loader.tensor_bytes() + packed_bytes);
   const Digest digest = digest_tensors(loader.tensors(), pool, &progress);
-  progress.expect(-packed_bytes);  // the code that reads them expects them again
+  progress.expect(-packed_bytes);  // whoever reads the packed weights expects these bytes again
   return digest;
 }
 

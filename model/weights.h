@@ -27,7 +27,8 @@ struct StackedMatrix {
 };
 
 struct LayerWeights {
-  // Each is empty if the model has none. If norms add one, it has already been added.
+  // A norm is empty if the model does not have it. If norms add one to their weights, that one has
+  // already been added.
   std::vector<float> attention_norm;         // [hidden_size]: of the input
   std::vector<float> attention_output_norm;  // [hidden_size]: of the output
   std::vector<float> mlp_norm;               // [hidden_size]
@@ -46,7 +47,7 @@ struct Weights {
   std::vector<float> final_norm;   // [hidden_size]
   float embedding_multiplier = 1;  // as it is applied
   std::deque<LayerWeights> layers;
-  // Whether some quantised matrices have the scales of their file's blocks, instead of others.
+  // Whether some quantised matrices keep the scales of the blocks in their file.
   bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other
   // Whether some matrices are int8 where the type of the weights is int4.

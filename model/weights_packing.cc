@@ -1,4 +1,4 @@
-// Windows over the tensors: all threads work on one, then its pages are released.
+// Goes over the tensors in windows: all threads work on one window, then its pages are released.
 #include "model/weights_packing.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace cascade {
 namespace {
 
-// The size of a window, counted in tensors or in packed bytes, whichever is more. It is enough for
-// four threads that hash (2 GB/s each) and any number that pack, and little beside the memory that
-// a service takes anyway.
+// The size of a window, in bytes of tensors or in packed bytes, whichever is more. It is enough for
+// four threads that hash (2 GB/s each) and any number that pack, and small compared to the memory
+// that a service takes anyway.
 constexpr size_t kWindowBytes = size_t{32} << 20;
 static_assert(kWindowBytes % TensorDigest::kPieceBytes == 0);
 
@@ -126,7 +126,7 @@ class Packing {
     }
   }
 
-  // Does the tasks of the window, long ones first, and drains the window before.
+  // Does the tasks of the window, long ones first, and drains the previous window.
   void work_off() {
     std::vector<Task> tasks;
     uint8_t* out = nullptr;

@@ -20,8 +20,8 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Tensor number `tensor`, [n, k], goes to the rows `channel_offset`... of a matrix. A tensor has
-// one job at most.
+// Tensor number `tensor`, [n, k], goes to the rows of a matrix from `channel_offset` on. A tensor
+// has one job at most.
 struct PackJob {
   size_t tensor = 0;
   int channel_offset = 0;
@@ -50,9 +50,9 @@ class TensorDigest {
 };
 
 // Packs tensors as `jobs` say, and hashes all of `tensors`, reading them once from front to back.
-// Memory that has been read is released, so this needs some 32 MiB of memory for them. The matrices
-// lie in the order of `jobs`, which is that of the tensors. `digest` may be nullptr. `progress`,
-// unless null, expects the bytes of all tensors already, and advances by them. Errors:
+// Memory that has been read is released, so the tensors take only some 32 MiB of memory. The
+// matrices lie in the order of `jobs`, which is that of the tensors. `digest` may be nullptr.
+// `progress`, unless null, expects the bytes of all tensors already, and advances by them. Errors:
 // not_finite(), of the first tensor of a job that has such a value; the packed bytes are of no use
 // then.
 [[nodiscard]] Status pack_tensors(std::span<const NamedTensor> tensors,
