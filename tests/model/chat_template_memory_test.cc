@@ -18,8 +18,8 @@ namespace {
 
 constexpr uint64_t kPromisedBytesPerStep = 16;
 
-// Texts of which operations make much: marks that change with each character, characters with long
-// escapes or with an upper case of three characters, many lines and many numbers.
+// Texts from which operations make large results: marks that change with each character, characters
+// with long escapes or with an upper case of three characters, many lines and many numbers.
 const std::vector<std::string>& subjects() {
   static const std::vector<std::string> subjects = {"\"a'\" * 1500", "(\"a'\" * 600)|e|string",
                                                     "'\u0390' * 1000", "'1 \\n' * 1000"};
@@ -43,8 +43,8 @@ size_t peak_of(const std::string& source, const TemplateLimits& limits) {
   return memory.peak_bytes();
 }
 
-// Renders a template that makes `expression` and keeps it, again and again, and one that only
-// prints (its length, and `q`).
+// Renders two templates: one makes `expression` and keeps it, again and again, and one only prints
+// (the length of `expression`, and `q`).
 void expect_bounded(const std::string& expression) {
   TemplateLimits limits;
   limits.steps_max = 60'000;

@@ -46,7 +46,7 @@ TEST(DocumentedMemory, of_k_and_v_is_what_pages_have) {
   struct Shape {
     const char* model;
     int layers, kv_heads, head_dim;
-    int budgets;  // for how many the row gives tokens
+    int budgets;  // the number of budgets for which the row gives tokens
   };
   for (const auto& [model, layers, kv_heads, head_dim, budgets] :
        {Shape{"demo", 8, 2, 64, 0}, Shape{"0.6 B", 28, 8, 128, 3}, Shape{"4 B", 36, 8, 128, 3},

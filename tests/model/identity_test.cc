@@ -30,7 +30,8 @@ constexpr Types kAllTypes[] = {
     {WeightType::kBf16, KvType::kFp16}, {WeightType::kInt8, KvType::kInt8},
     {WeightType::kInt4, KvType::kInt8}, {WeightType::kInt8, KvType::kFp8}};
 
-// How many tokens a chain has, so that the whole file takes seconds, or minutes if emulated.
+// The numbers of tokens of a chain, chosen so that the whole file takes seconds, or minutes if
+// emulated.
 struct Sizes {
   size_t chain;   // computed in slices
   size_t decode;  // computed one by one
@@ -164,8 +165,8 @@ void check_batches(Subject& subject, Isa isa, size_t tokens, Random& random) {
   }
 }
 
-// Checks a chain that begins like another one. It uses the other's whole pages and a copy of its
-// next page.
+// Checks a chain that begins like another chain. It uses the whole pages of the other chain and a
+// copy of the other's next page.
 void check_reuse(Subject& subject, Isa isa, const Ids& ids, const Trace& expected, Random& random) {
   Transformer transformer = subject.transformer(isa, subject.one_thread());
   const size_t width = static_cast<size_t>(subject.model().config.hidden_size);
@@ -278,7 +279,7 @@ TEST(Identity, chains_longer_than_a_split_of_keys_are_no_exception) {
     // Only long tests use this model here.
     if (!long_tests() && std::string_view(name) == "llama-mha") continue;
     Subject subject(name, {WeightType::kBf16, KvType::kBf16}, best_isa());
-    const size_t tokens = kEmulated ? 1060 : long_or(2100, 1100);  // a split has 1024
+    const size_t tokens = kEmulated ? 1060 : long_or(2100, 1100);  // a split of keys has 1024
     const Ids ids = random_ids(random, tokens, subject.model().config.vocab_size);
     const Trace expected = check_isas(subject, ids, 1060);
     check_slicing(subject, best_isa(), ids, ids.size(), expected);

@@ -28,7 +28,7 @@ class KvPage : public ::testing::TestWithParam<KvType> {
   }
 };
 
-// The expected page is a blank page on which only the first `count` of the same tokens were
+// The expected page is a blank page on which only the first `count` of the full page's tokens were
 // written.
 TEST_P(KvPage, without_later_slots_is_as_if_these_had_never_been_written) {
   Random random(test_seed());

@@ -72,7 +72,7 @@ TEST(PackedCacheSource, is_told_of_in_bytes) {
     EXPECT_EQ(loaded.done_bytes, bytes);
   };
   const int64_t tensors = TensorFiles::open(copy.path())->bytes_total();
-  // Without a cache, and with an empty one, the tensors are read once.
+  // Without a cache, and with an empty cache, the tensors are read once.
   expect(load_packed(copy.path(), {}), tensors);
   const LoadedWeights first = load_packed(copy.path(), state.path());
   expect(first, tensors);
@@ -154,7 +154,7 @@ TEST(PackedCacheSource, deletes_what_a_crashed_writer_left_but_nothing_else) {
   EXPECT_TRUE(fs::exists(state.path() / "weights/notes.packed"));
 }
 
-// The file is as a program would leave it that packs the same weights into other bytes.
+// The file is as a program would leave it if that program packed the same weights into other bytes.
 TEST(PackedCacheSource, deletes_what_was_packed_by_other_rules) {
   const TemporaryFolder state;
   load_packed(demo_model_dir(), state.path());

@@ -67,8 +67,8 @@ void expect_repacked(const fs::path& state_dir, const std::string& what) {
   expect_repacked(demo_model_dir(), reference(), state_dir, what);
 }
 
-// A model for tests where the size does not matter: the demo model in long tests, by default a tiny
-// one.
+// A model for tests in which the size of the model does not matter: the demo model in long tests,
+// by default a tiny one.
 class AnyModel {
  public:
   fs::path path() const { return long_tests() ? demo_model_dir() : tiny_.path(); }

@@ -12,7 +12,7 @@
 namespace cascade::testing {
 
 // Writes random templates over given variables. Expressions have types, so most templates render;
-// the others end with a run-time error.
+// the other templates end with a run-time error.
 class RandomTemplate {
  public:
   struct Words {

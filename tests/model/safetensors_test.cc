@@ -92,7 +92,7 @@ TEST(Safetensors, knows_the_size_of_every_type) {
       {"I32", 32},    {"U32", 32}, {"F32", 32}, {"I64", 64},    {"U64", 64},
       {"F64", 64},    {"C64", 64}, {"F4", 4},   {"F6_E2M3", 6}, {"F6_E3M2", 6}};
   for (const auto& [type, size] : bits) {
-    const size_t bytes = size;  // of eight elements
+    const size_t bytes = size;  // the bytes of eight elements
     const Json table = {{"t", tensor_json(type, {2, 4}, 0, bytes)}};
     EXPECT_EQ(parsed_entries(safetensors(table.dump(), std::string(bytes, 'x')))[0].type_name,
               type);

@@ -70,7 +70,7 @@ ChoiceInput random_case(Random& random) {
   return c;
 }
 
-// By the definitions, token by token, in f64.
+// The logits after biases and penalties, by the definitions, token by token, in f64.
 std::vector<double> changed_logits(const ChoiceInput& c) {
   std::vector<double> result;
   for (size_t token = 0; token < c.logits.size(); ++token) {

@@ -31,8 +31,8 @@ inline const std::vector<std::string>& fixture_models() {
   return names;
 }
 
-// Models that tests/model/reference made: one of each further family, more where a family has
-// several variants, and then variants of families that other fixtures belong to.
+// Models that tests/model/reference made: one of each further family, or several if a family has
+// variants, and then variants of families that other fixtures belong to.
 inline const std::vector<std::string>& family_models() {
   static const std::vector<std::string> names = {
       "gemma3",        "gemma3-caps", "granite",      "olmo2",        "phi3",

@@ -29,7 +29,7 @@ struct Outcome {
   std::string answer;
   std::string streamed;  // all pieces, in order: nothing is ever taken back
   bool stopped = false;
-  size_t tokens = 0;  // taken until it stopped
+  size_t tokens = 0;  // the number of tokens taken until the stream stopped
 };
 
 Outcome stream_until_stopped(const Ids& ids, const Stops& stops) {
@@ -101,8 +101,8 @@ TEST(StopStrings, in_the_middle_of_characters_that_are_several_tokens) {
   const std::string smile = "\xF0\x9F\x98\x80", grin = "\xF0\x9F\x98\x81";
   if (plain_ids_of(smile).size() < 2)
     GTEST_SKIP() << "SKIPPED: the tokenizer has this character whole";
-  // The two differ in the last byte: each smile begins like the stop string but does not complete
-  // it.
+  // Smile and grin differ in the last byte: each smile begins like the stop string but does not
+  // complete it.
   for (const std::string& text : {smile + smile + grin + "!", smile + "a" + smile, grin, smile}) {
     expect_as_defined(plain_ids_of(text), {grin});
     expect_as_defined(plain_ids_of(text), {smile + grin, grin + "!"});

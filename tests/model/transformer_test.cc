@@ -211,8 +211,8 @@ TEST(Transformer, a_slice_writes_its_own_slots_only) {
   EXPECT_FALSE(std::equal(before.begin(), before.end(), after.begin()));
 }
 
-// Expects that another token at `changed` changes exactly the states of the tokens in [changed,
-// last].
+// Expects that putting another token at `changed` changes exactly the states of the tokens in
+// [changed, last].
 void expect_reach(RandomModel& model, size_t changed, size_t last) {
   constexpr size_t kTokens = 200, kWidth = 24;
   ThreadPool pool(1);

@@ -45,7 +45,7 @@ TEST(GgufHostile, every_seed_says_what_is_wrong_with_it) {
   }
 }
 
-// $CASCADE_WRITE_SEEDS=1 writes them anew.
+// $CASCADE_WRITE_SEEDS=1 writes the seeds anew.
 TEST(GgufHostile, the_committed_seeds_are_those_of_the_code) {
   for (const GgufSeed& seed : gguf_seeds()) {
     if (std::getenv("CASCADE_WRITE_SEEDS") != nullptr) {

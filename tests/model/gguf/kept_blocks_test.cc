@@ -93,7 +93,8 @@ TEST_P(KeptBlocks, are_the_weights_of_the_file_to_the_last_bit) {
   }
 }
 
-// The same numbers, once taken over and once rounded again. The activations are rounded alike.
+// Compares the same numbers, once taken over and once rounded again. The activations are rounded
+// alike.
 TEST_P(KeptBlocks, give_logits_nearer_to_the_files_than_another_rounding_does) {
   const fs::path source = model_dir("qwen3-gqa");
   const PlainTensors tensors = read_tensors(source);
@@ -177,7 +178,8 @@ TEST(MixedBlocks, are_taken_over_where_all_that_is_multiplied_together_can_be) {
     const auto plain = load_as(folder.path(), type);
     ASSERT_TRUE(exact && mixed && plain);
     EXPECT_TRUE(mixed->weights.block_scales);
-    // A matrix is kept if it can be; otherwise it is as the folder with the same numbers gives it.
+    // A matrix is kept if it can be; otherwise it is the matrix of the folder with the same
+    // numbers.
     const auto expect = [&](const PackedMatrix& matrix, bool kept, const PackedMatrix& in_file,
                             const PackedMatrix& in_folder) {
       EXPECT_EQ(matrix.block_scales, kept);

@@ -55,8 +55,8 @@ TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
     write_gguf(source, tensors, type, file);
     const auto expected = logit_bits(folder.path(), exact());
     EXPECT_EQ(logit_bits(file, exact()), expected);
-    // As int8, too, both are packed from the same numbers, except where blocks are taken over
-    // unchanged.
+    // With int8 weights, too, file and folder are packed from the same numbers, except where blocks
+    // are taken over unchanged.
     if (type == kGgmlQ8_0 || type == kGgmlQ4_0) continue;
     EXPECT_EQ(logit_bits(file, exact(WeightType::kInt8)),
               logit_bits(folder.path(), exact(WeightType::kInt8)));
@@ -85,7 +85,7 @@ TEST(GgufModel, every_family_gives_the_bits_of_its_folder) {
     }
     auto config = load_model_config(folder / "model-f32.gguf");
     ASSERT_TRUE(config.ok()) << config.error().to_string();
-    config->norms_add_one = std::string_view(name) == "gemma3";  // the file holds the sums
+    config->norms_add_one = std::string_view(name) == "gemma3";  // the file holds 1 + weight
     EXPECT_EQ(*config, *load_model_config(folder));
   }
 }

@@ -62,7 +62,7 @@ TEST(GgufTokenizer, sentence_piece_text_comes_back) {
   Random random(test_seed());
   for (int i = 0; i < 200; ++i) {
     const std::string sample = random_text(random, 40);
-    if (sample.find("\u2581") != std::string::npos) continue;  // reads as a space
+    if (sample.find("\u2581") != std::string::npos) continue;  // U+2581 reads as a space
     const auto ids = text->tokenizer.encode(sample, false, true);
     ASSERT_TRUE(ids.ok());
     EXPECT_EQ(ids->front(), 1) << "BOS, as the file says";
@@ -216,7 +216,7 @@ TEST(GgufTokenizer, the_piece_with_the_best_score_is_made_first) {
   EXPECT_EQ(cut(without_abc, "abab"), Texts({"ab", "ab"}));
 }
 
-// If scores are equal, the leftmost pair is joined, whichever pieces they are.
+// If scores are equal, the leftmost pair is joined, whatever its pieces.
 TEST(GgufTokenizer, of_equal_scores_the_leftmost_piece_is_made_first) {
   const Tokenizer tied = scored({{"a", -9}, {"b", -9}, {"c", -9}, {"bc", -1}, {"ab", -1}});
   EXPECT_EQ(cut(tied, "abc"), Texts({"ab", "c"}));

@@ -80,7 +80,7 @@ TEST(OutputConstraint, random_tokens_that_it_allows_make_documents) {
       const std::vector<int32_t> ids = ids_of(**allowed);
       ASSERT_FALSE(ids.empty());
       int32_t token = ids[random.below(ids.size())];
-      // Without this, strings would not end: most tokens continue them.
+      // If closing characters were not preferred, strings would not end: most tokens continue them.
       for (const char* closing : {"\"", "}", "]"}) {
         if (random.below(3) != 0 && (*allowed)->has(id_of(closing))) token = id_of(closing);
       }
@@ -95,7 +95,7 @@ TEST(OutputConstraint, random_tokens_that_it_allows_make_documents) {
       EXPECT_EQ((*resumed->allowed())->words, (*constraint.allowed())->words);
     }
     const auto document = parse_json(demo_tokenizer().decode(tokens, true), "document");
-    if (!document.ok()) continue;  // it was cut
+    if (!document.ok()) continue;  // the document was cut off
     ++ended;
     ASSERT_EQ(testing::violation_but_formats(*document, schema, without_formats), "")
         << schema.dump() << document->dump();

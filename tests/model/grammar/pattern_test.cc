@@ -140,7 +140,7 @@ TEST(Pattern, refuses_what_is_not_regular_or_not_known) {
   }
 }
 
-// What remains is not wrong: every accepted text matches the pattern.
+// What remains of the pattern is not wrong: every accepted text matches it.
 TEST(Pattern, has_the_shorter_texts_where_states_run_out) {
   size_t work = SIZE_MAX;
   const auto dfa = compile_pattern("^(a|b)*a(a|b){10}$", work);

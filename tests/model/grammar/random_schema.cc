@@ -1,4 +1,4 @@
-// Generates schemas by depth: the deeper, the simpler.
+// Generates nested schemas: the deeper, the simpler.
 #include "tests/model/grammar/random_schema.h"
 
 #include <string>

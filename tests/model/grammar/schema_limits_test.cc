@@ -87,7 +87,7 @@ TEST(SchemaLimits, of_patterns_together) {
 }
 
 TEST(SchemaLimits, of_patterns_of_property_names) {
-  // Each name may or may not match each of the patterns.
+  // Each name may or may not match each of the patterns, so there are many combinations.
   std::string patterns;
   for (char c = 'a'; c < 'k'; ++c) {
     patterns += (c == 'a' ? "\"" : ",\"") + std::string(1, c) + "\": true";

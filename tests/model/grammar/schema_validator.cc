@@ -228,7 +228,7 @@ class Validator {
         {"hostname", "(?=.{1,253}$)[a-zA-Z0-9-]{1,63}(\\.[a-zA-Z0-9-]{1,63})*"},
         {"uri", "[a-z]+://[a-zA-Z0-9.:-]+([/?#].*)?"}};
     const auto form = forms.find(format);
-    if (form == forms.end()) return "";  // says nothing that is known here
+    if (form == forms.end()) return "";  // a format that is not known here
     return std::regex_match(text, std::regex(form->second)) ? "" : text + " is no " + format;
   }
 

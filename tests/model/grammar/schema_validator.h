@@ -17,8 +17,9 @@ enum class Formats { kHold, kAnnotate };
 std::string violation(const Json& document, const OrderedJson& schema,
                       Formats formats = Formats::kHold);
 
-// Like violation(), for random schemas. There a format may have no text in common with a pattern of
-// another sub-schema; then it does not hold (docs/constrained_output.md). Counts those documents.
+// Like violation(), for random schemas. In these, a format may have no text in common with a
+// pattern of another sub-schema; then the format does not hold (docs/constrained_output.md).
+// `without_formats` counts such documents.
 std::string violation_but_formats(const Json& document, const OrderedJson& schema,
                                   int& without_formats);
 

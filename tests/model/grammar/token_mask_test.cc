@@ -84,7 +84,8 @@ TEST(TokenMask, allows_exactly_the_tokens_that_a_matcher_takes) {
 }
 
 TEST(TokenMask, too_much_work_leaves_out_long_tokens_and_the_same_ones_each_time) {
-  // Each letter can be read in so many ways that not all tokens can be looked at.
+  // Each letter can be read in so many ways that the limit of work is reached before all tokens are
+  // looked at.
   std::string ways;
   for (int i = 0; i < 900; ++i) {
     ways +=
