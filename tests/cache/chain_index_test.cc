@@ -42,7 +42,7 @@ TEST(ChainIndex, matches_whole_pages_and_the_part_of_the_next) {
     EXPECT_EQ(match.partial != nullptr, size % 64 != 0);
   }
   EXPECT_EQ(memory.available(count_up(0, 300)), 200);
-  // Another token at position 100: the page that has this position is good up to there.
+  // Another token at position 100: the page that has this position is usable up to that position.
   Tokens changed = all;
   changed[100] = -1;
   EXPECT_EQ(memory.available(changed), 100);
@@ -93,7 +93,7 @@ TEST(ChainIndex, insert_keeps_the_page_of_a_chain_that_is_there) {
   EXPECT_EQ(memory.index.insert(memory.index.root(), memory.tenant, tokens, second, 2), node);
   EXPECT_EQ(ChainIndex::page_of(node), first);
   EXPECT_EQ(memory.pool.references(second), 1u);
-  // A beginning of the chain is there, too.
+  // A beginning of the chain is found there, too.
   EXPECT_EQ(memory.index.insert(memory.index.root(), memory.tenant, count_up(0, 9), second, 2),
             node);
   EXPECT_EQ(memory.index.node_count(), 1u);
@@ -203,7 +203,7 @@ TEST(ChainIndex, keys_name_the_whole_chain_and_the_root) {
   EXPECT_EQ(key(same, tokens), first);
   EXPECT_NE(key(other, tokens), first);
   Tokens changed = tokens;
-  changed[0] = 77;  // in the page before
+  changed[0] = 77;  // a token of the page before
   EXPECT_NE(key(memory, changed), first);
   EXPECT_NE(ChainIndex::key_of(memory.index.match(memory.tenant, first_of(tokens, 64)).node),
             first);
@@ -244,7 +244,7 @@ TEST(ChainIndex, each_request_counts_one_hit) {
     memory.run(count_up(0, 100), 0);
     memory.run(count_up(1000, 64), (i == 2 ? 10 : 0) * kSecond);
   }
-  memory.index.evict_one();  // the part: it was found as often and is as old
+  memory.index.evict_one();  // the partial page: it was found as often and is as old
   while (memory.available(count_up(0, 100)) > 64) ASSERT_TRUE(memory.index.evict_one());
   // Both pages have three hits. The second was used ten seconds later, so the first is evicted.
   memory.index.evict_one();
@@ -283,7 +283,7 @@ TEST(ChainIndex, holds_need_the_whole_chain) {
   memory.index.drop_hold(*whole);
   EXPECT_FALSE(memory.index.is_held(*whole));
   EXPECT_TRUE(memory.index.is_held(*part));
-  memory.index.drop_hold(*whole);  // dropping it again does nothing
+  memory.index.drop_hold(*whole);  // dropping the hold again does nothing
   memory.index.drop_hold(9999);
 }
 

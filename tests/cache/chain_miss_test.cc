@@ -1,4 +1,4 @@
-// Why a chain is not found: each reason once, and which reason is told if there are several.
+// Why a chain is not found: each reason once, and which reason is given if there are several.
 #include <gtest/gtest.h>
 
 #include "tests/cache/chain_memory.h"
@@ -56,8 +56,8 @@ TEST(Misses, what_was_there_is_told_from_what_never_was) {
                           : why == Removal::kDead    ? MissReason::kDropped
                           : why == Removal::kDeleted ? MissReason::kDeleted
                                                      : MissReason::kExpired;
-    // The same reason is told for a prompt that has only a part of the page, or goes on differently
-    // after it.
+    // The same reason is given for a prompt that has only a part of the page, or goes on
+    // differently after the page.
     for (const size_t count : {65, 100, 128, 200}) {
       EXPECT_EQ(memory.index.explain(memory.tenant, count_up(0, count)), (Miss{expected, 64}));
     }

@@ -21,19 +21,19 @@ class ChainModel {
   struct Hold {
     int32_t priority = 0;
     bool pinned = false;
-    size_t tokens = 0;  // of the held chain
+    size_t tokens = 0;  // the number of tokens of the held chain
   };
   // A page. All tokens of its chain up to its last one are its name.
   struct Node {
     int64_t last_used_us = 0;
     int64_t hits = 0;
     int users = 0;
-    std::map<uint64_t, Hold> holds;  // those that end here
+    std::map<uint64_t, Hold> holds;  // the holds that end in this page
   };
   struct Sequence {
     Tokens tokens;
-    size_t sealed = 0;  // whole pages, in the index
-    size_t own = 0;     // pages of its own after them
+    size_t sealed = 0;  // number of whole pages, in the index
+    size_t own = 0;     // number of its own pages after them
   };
 
   ChainModel(size_t pages, EvictionPolicy policy) : pages_max_(pages), policy_(policy) {}
@@ -115,8 +115,8 @@ class ChainModel {
   }
 
   // Removes the pages of `tokens` from the end down to position `keep`, as long as nothing else
-  // needs them. The page that has `keep` inside is also removed, if another page has its tokens
-  // before `keep`.
+  // needs them. The page that has `keep` inside is also removed, if another page has that page's
+  // tokens before `keep`.
   size_t drop_branch(const Tokens& tokens, size_t keep) {
     size_t removed = 0;
     for (size_t begin = (tokens.size() + 63) / 64 * 64; begin > 0;) {
@@ -132,8 +132,8 @@ class ChainModel {
     return removed;
   }
 
-  // Removes all pages that begin like `tokens` up to the page after its first `keep`, children
-  // first.
+  // Removes the page that follows the first `keep` of `tokens`, pages that have a part of it, and
+  // all pages after it, children first.
   size_t drop_subtree(const Tokens& tokens, size_t keep) {
     if (keep >= tokens.size()) return 0;
     for (size_t end = kPageTokens; end <= keep; end += kPageTokens) {
@@ -189,9 +189,9 @@ class ChainModel {
     return (chain.size() - 1) / kPageTokens * kPageTokens;
   }
 
-  // Removes a page as far as the holds that end in it do not need it. What they need stays, unless
-  // another page has it: then the holds move to the first such page. Returns how many pages were
-  // removed: 0 or 1.
+  // Removes as much of a page as the holds that end in it do not need. The part that they need
+  // stays, unless another page has it: then the holds move to the first such page. Returns how many
+  // pages were removed: 0 or 1.
   size_t drop_unneeded(const Tokens& chain) {
     if (nodes_.at(chain).holds.empty()) return nodes_.erase(chain);
     size_t needed = 0;
@@ -275,7 +275,7 @@ class ChainModel {
     return *before;
   }
 
-  // Whether another page in the place of the last one of `chain` has the same tokens up to `keep`.
+  // Whether another page at the place of the last page of `chain` has the same tokens up to `keep`.
   bool is_elsewhere(const Tokens& chain, size_t keep) const {
     return std::ranges::any_of(nodes_, [&](const auto& other) {
       return other.first != chain && begin_of(other.first) == begin_of(chain) &&

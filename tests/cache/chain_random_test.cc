@@ -141,7 +141,7 @@ class Simulation {
   struct Running {
     std::unique_ptr<ChainSequence> real;
     ChainModel::Sequence model;
-    bool second;  // whether it is the second tenant's
+    bool second;  // whether the sequence is the second tenant's
   };
 
   static bool is_second(const Tokens& tokens) {

@@ -41,7 +41,7 @@ TEST_F(Subtrees, of_a_part_of_a_page_go_with_the_pages_that_begin_so) {
   EXPECT_EQ(memory_.available(join(first_of(chain_, 69), count_up(700, 100))), 169);
 }
 
-// A sequence that was abandoned midway has a part of the chain's last page.
+// A sequence that was abandoned midway leaves a page with a part of the chain's last page.
 TEST_F(Subtrees, go_with_pages_that_have_a_part_of_the_last_one) {
   memory_.run(first_of(chain_, 100), kSecond);
   EXPECT_EQ(drop(first_of(chain_, 120), 64), 1u);
@@ -92,7 +92,7 @@ TEST_F(Subtrees, leave_of_a_page_no_more_than_the_holds_that_end_in_it_need) {
   memory_.index.drop_hold(*longer);
   EXPECT_EQ(drop(first_of(chain_, 100), 64), 0u);
   EXPECT_EQ(memory_.available(chain_), 80);
-  // A sequence can go on from the rest.
+  // A sequence can go on from the tokens that are left.
   memory_.run(first_of(chain_, 90), kSecond);
   EXPECT_EQ(memory_.available(chain_), 90);
   memory_.index.drop_hold(*shorter);

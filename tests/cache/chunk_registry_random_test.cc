@@ -95,7 +95,7 @@ class RegistryModel : public ::testing::Test {
     return random_.below(3) == 0 ? id.substr(0, 7 + random_.below(5)) : id;
   }
 
-  // The chunk that both find; nullptr if both found none, or more than one.
+  // The chunk that registry and model find; nullptr if both found none, or more than one.
   ChunkEntry* look_up(const std::string& tenant, const std::string& id) {
     const auto found = registry_.find(tenant, id);
     const std::vector<Chunk*> expected = naive_.found(tenant, id, now_us_);
@@ -249,7 +249,7 @@ TEST(ChunkRegistry, limits_are_of_each_tenant) {
   EXPECT_TRUE(registry.add(chunk).ok());
 }
 
-// All tenants together stay near the limit, however many they are.
+// The bytes of all tenants together stay near the limit, however many tenants there are.
 TEST(ChunkRegistry, the_bytes_of_all_tenants_are_shared_out) {
   constexpr int kChunkBytes = 100'000;
   constexpr int64_t kLimit = 100 * kChunkBytes;

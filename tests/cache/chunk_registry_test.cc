@@ -112,7 +112,7 @@ TEST(ChunkRegistry, a_beginning_of_eight_characters_names_the_only_chunk_with_it
   ASSERT_FALSE(ambiguous.ok());
   EXPECT_EQ(ambiguous.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(ambiguous.error().field, "id");
-  // Seven characters name nothing, though only one chunk has them.
+  // Seven characters of an id name nothing, though only one chunk's id begins with them.
   for (const char* id : {"chunk_3", "", "c"}) {
     const auto found = registry.find("a", id);
     ASSERT_FALSE(found.ok()) << id;

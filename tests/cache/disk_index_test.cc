@@ -24,7 +24,7 @@ std::vector<int32_t> tokens(size_t count, int32_t first = 0) {
   return ids;
 }
 
-// Adds the pages of the chain. Returns their keys.
+// Adds the pages of the chain `chain`. Returns their keys.
 std::vector<Digest> add_chain(DiskIndex& index, const Digest& from, const Digest* tenant,
                               std::span<const int32_t> chain) {
   std::vector<Digest> keys;
@@ -59,7 +59,7 @@ TEST_F(DiskIndexTest, finds_the_longest_part_of_a_chain) {
   const auto part = index_.match(root_, &tenant_, tokens(149));
   EXPECT_EQ(part.tokens, 128);
   EXPECT_EQ(part.keys.size(), 2u);
-  // Finds what follows a page in memory.
+  // Finds the pages on disk that follow a page in memory.
   EXPECT_EQ(index_.match(keys[0], nullptr, tokens(86, 64)).tokens, 86);
   std::vector<int32_t> other = chain;
   other[100] = -1;
@@ -102,7 +102,7 @@ TEST_F(DiskIndexTest, keys_of_a_chain_go_on_behind_a_page_that_is_missing) {
     index_.remove(keys[gap]);
     EXPECT_EQ(index_.keys_of(root_, &tenant_, chain), keys) << gap;
   }
-  index_.remove(keys[3]);  // it has 8 tokens; a missing page has no length
+  index_.remove(keys[3]);  // this page has 8 tokens; a missing page has no length
   EXPECT_EQ(index_.keys_of(root_, &tenant_, chain).size(), 3u);
   // In the place of a missing page: the end of another chain that this chain begins with.
   const auto end = add_chain(index_, keys[0], nullptr, std::span(chain).subspan(64, 20));

@@ -1,4 +1,4 @@
-// Deficit counters: what is charged to one is credited to the others.
+// Deficit counters: what one is charged is credited to the others.
 #include "cache/fair_share.h"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ TEST(FairShare, credit_and_debt_have_a_limit) {
   EXPECT_EQ(share.credit("b"), FairShare::kCreditTokensMax);
 }
 
-// The one that is owed most comes first. In the long run all that have work get the same, whatever
-// the size of their pieces.
+// Whoever is owed most comes first. In the long run all that have work get the same, whatever the
+// size of their pieces.
 TEST(FairShare, pieces_of_any_size_end_in_equal_parts) {
   FairShare share;
   share.add("large");

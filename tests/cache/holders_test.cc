@@ -91,7 +91,7 @@ TEST(Holders, names_and_sessions_outlast_a_retention_and_are_told_apart) {
       << several.error().message;
   EXPECT_TRUE(give_up(chunk, HolderKind::kName, "best"));
   EXPECT_FALSE(give_up(chunk, HolderKind::kName, "best"));
-  ASSERT_TRUE(give_up_unnamed(chunk).ok());  // the only one left
+  ASSERT_TRUE(give_up_unnamed(chunk).ok());  // gives up the last holder
   EXPECT_TRUE(chunk.holders.empty());
 }
 
@@ -363,7 +363,7 @@ class NaiveHolders : public ::testing::Test {
     return holder.expires_us == 0 || holder.pinned ? kNever : holder.expires_us;
   }
 
-  // At every moment, at least as many retentions live until then as in the model.
+  // For every moment, at least as many retentions of the chunk last until then as in the model.
   void compare() {
     std::vector<int64_t> ours;
     std::map<std::string, int64_t> names;
@@ -394,7 +394,7 @@ class NaiveHolders : public ::testing::Test {
         break;
       case 1: {
         if (retentions_.empty()) break;
-        // The daemon cannot know whose retention it is.
+        // The daemon cannot know whose retention is given up.
         retentions_.erase(retentions_.begin() + int64_t(random_.below(retentions_.size())));
         ASSERT_TRUE(give_up_unnamed(chunk_).ok());
         break;
@@ -416,8 +416,8 @@ class NaiveHolders : public ::testing::Test {
         now_ += int64_t(random_.below(15));
         std::erase_if(retentions_, [&](int64_t e) { return e <= now_; });
         std::erase_if(names_, [&](const auto& n) { return n.second <= now_; });
-        // A client that shortened another's retention has made its own live as long instead. The
-        // model takes these over and forgets them, too.
+        // A client that shortened another client's retention has made its own live as long instead.
+        // The model adds such retentions, which end at the next moment.
         pass_holders_time(chunk_, now_);
         size_t ours = 0;
         for (const Holder& holder : chunk_.holders) {
