@@ -56,7 +56,7 @@ TEST(Check, finds_bad_pages_and_repairs_by_forgetting_them) {
   disk.bytes("/state/kv/00000002.kv").resize(20'000);
   const Findings found = check(*store);
   EXPECT_GE(found.size(), 3u);
-  EXPECT_EQ(check(*store), found);  // a report changes nothing
+  EXPECT_EQ(check(*store), found);  // reporting changes nothing
   EXPECT_EQ(check(*store, Check::Mode::kRepair), found);
   EXPECT_TRUE(check(*store).empty());
   for (const TestChain& chain : ledger.chains())

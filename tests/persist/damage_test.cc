@@ -50,7 +50,7 @@ struct Image {
     ledger.append(*store, 5);
     ledger.commit(*store);
     if (killed) {
-      MemoryDisk copy = disk.copy();  // as it was when the process was killed
+      MemoryDisk copy = disk.copy();  // the disk when the process was killed
       store.reset();
       disk = std::move(copy);
     }

@@ -26,7 +26,7 @@ constexpr size_t kMarkTokens = 6;
 constexpr size_t kMarkBytes = kMarkTokens * sizeof(int32_t);
 constexpr size_t kPagesMax = 17;
 
-// A prompt of some pages, and the context that it is made of.
+// A prompt of some pages, and the context that the prompt is made of.
 struct Kept {
   Chunk chunk;
   TestChain chain;
@@ -71,7 +71,7 @@ class DeletedBytes : public ::testing::Test {
     }
     there_.emplace(n, std::move(kept));
   }
-  // Pages come in parts, as a prompt is computed.
+  // Appends the pages in parts, as a prompt is computed.
   void append(Kept& kept) {
     const size_t from = kept.stored_pages;
     const size_t count = kept.chain.keys.size() - from;
@@ -172,7 +172,7 @@ class DeletedBytes : public ::testing::Test {
     open();
   }
 
-  // The first mark of a deleted owner that is found, and where.
+  // The first mark of a deleted owner that is still on the disk, and where it is.
   std::optional<std::string> found() {
     for (const std::string& path : disk_.paths()) {
       const std::vector<uint8_t>& bytes = disk_.bytes(path);

@@ -39,7 +39,7 @@ class FsckTest : public ::testing::Test {
 };
 
 // Makes the chunk an owner of the last page of a chain. Each chain has a number and three pages,
-// and shares none of them.
+// and shares none of its pages.
 void own(Store& store, uint64_t chain, const std::string& chunk_id) {
   ASSERT_TRUE(ok(store.kv().put_owner({testing::TestChain(chain).keys[2], "a", chunk_id})));
 }

@@ -128,12 +128,12 @@ TEST(KvStore, a_damaged_page_is_an_error_once_and_then_not_there) {
     EXPECT_EQ(second.good, 1u);
     EXPECT_EQ(second.error->code, ErrorCode::kNotFound);
     EXPECT_EQ(store->kv().counters().pages_bad, 1u);
-    ASSERT_TRUE(ok(store->kv().append(chain.run(), 6)));  // computed again
+    ASSERT_TRUE(ok(store->kv().append(chain.run(), 6)));  // the pages are computed again
     EXPECT_EQ(read_chain(store->kv(), chain).good, 3u);
   }
 }
 
-// Otherwise the remaining pages could neither be found nor be deleted with their chunk.
+// Otherwise the remaining pages could neither be found nor be deleted with the chunk.
 TEST(KvStore, no_page_makes_room_before_those_that_stand_on_it) {
   MemoryDisk disk;
   auto store = open_store(disk);

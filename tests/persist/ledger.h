@@ -1,4 +1,4 @@
-// What a store was told to keep, and whether it did.
+// Remembers what a store was told to keep, and checks whether it did.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace cascade::testing {
 
 // Works on a store, with random() or one operation at a time, and remembers what was acknowledged.
-// Operations may fail; verify() checks what they promise then.
+// Operations may fail; verify() checks what a store promises in that case.
 class Ledger {
  public:
   static constexpr uint64_t kChains = 8;
@@ -135,8 +135,8 @@ class Ledger {
     return ::testing::AssertionSuccess();
   }
 
-  // Whether the store, which may be damaged, has everything that was acknowledged. Whatever else it
-  // has must be as it was written once; otherwise the test fails.
+  // Whether the store, which may be damaged, has everything that was acknowledged. Everything else
+  // in it must be as it was once written; otherwise the test fails.
   bool has_all(Store& store) const {
     const auto chunks = store.load();
     Findings ignored;

@@ -123,7 +123,7 @@ void MemoryDisk::cut_power() {
 }
 
 void MemoryDisk::restart() {
-  // A name whose folder does not exist does not exist either.
+  // If the folder of a name does not exist, the name does not exist either.
   Names reachable;
   for (const auto& [path, node] : durable_names_) {
     if (path != "/" && !reachable.contains(folder_of(path))) continue;

@@ -12,9 +12,9 @@
 
 namespace cascade::testing {
 
-// Files and folders, from "/" on. It promises what POSIX promises, and no more: fsync of a file
-// makes its bytes durable, and fsync of a folder makes the names in it durable. There is no mmap.
-// One thread.
+// Files and folders, from "/" on. The file system promises what POSIX promises, and no more: fsync
+// of a file makes its bytes durable, and fsync of a folder makes the names in the folder durable.
+// There is no mmap. One thread.
 class MemoryDisk : public FileCalls {
  public:
   MemoryDisk();
@@ -23,15 +23,15 @@ class MemoryDisk : public FileCalls {
   // The same files, none of them open. Changes of the copy are not seen here.
   MemoryDisk copy() const;
 
-  // Cuts the power. A random part of the writes that were not synchronised is kept, in sectors of
-  // 512 bytes, and a random beginning of the changes of names. Everything is closed.
+  // Cuts the power. Of the writes that were not synchronised, a random part is kept, in sectors of
+  // 512 bytes; of the changes of names, a random beginning is kept. Everything is closed.
   void cut_power(Random& random);
   // Cuts the power, and keeps nothing that was not synchronised.
   void cut_power();
   // Ends the process: everything is closed, and nothing else happens.
   void kill();
-  // Does to a file what a failed fsync does on Linux: nothing that was written since the last fsync
-  // will ever be on the disk, though it is read back until the power is cut.
+  // Does to a file what a failed fsync does on Linux: what was written since the last fsync will
+  // never be on the disk, though it can be read back until the power is cut.
   void lose_unsynced(int fd);
 
   // The disk holds `bytes` bytes, holes included.

@@ -1,5 +1,5 @@
-// Folders, links, pipes and the like in the places of files that are only a cache: they make no
-// later request fail, they are kept aside, and no link is followed.
+// Folders, links, pipes and the like in the places of files that are only a cache: such obstacles
+// make no later request fail, they are kept aside, and no link is followed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

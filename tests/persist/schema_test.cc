@@ -119,7 +119,7 @@ TEST(Schema, another_programs_database_is_set_aside) {
   fill_fixture(*store);
 }
 
-// A step that changes every row, as a real one might.
+// A step to a next version that changes every row, as a real step might.
 constexpr char kNextVersion[] =
     "ALTER TABLE chunks ADD COLUMN note TEXT NOT NULL DEFAULT '';"
     "UPDATE chunks SET note = 'of ' || id;"

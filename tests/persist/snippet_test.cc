@@ -1,4 +1,4 @@
-// A few words around what was searched for.
+// A few words around the words that were searched for.
 #include "persist/snippet.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Pages in files that no row names. Pages of a commit that did not come are removed at the next
-// start. Pages whose rows were lost are found again, until something is deleted.
+// Pages in files that no database row names. Pages of a commit that did not come are removed at the
+// next start. Pages whose rows were lost are found again, until something is deleted.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -110,7 +110,7 @@ TEST(UnnamedPages, of_a_file_that_could_not_be_synchronised_are_overwritten) {
 
 class FoundPages : public ::testing::Test {
  protected:
-  // A store with pages of a chunk, pages with text of a context, and pages of nobody.
+  // A store with pages of a chunk, pages with text of a context, and pages that no chunk has.
   void SetUp() override {
     auto store = open_store(disk_);
     for (const TestChain* chain : {&of_output_, &of_context_, &of_nobody_}) {
