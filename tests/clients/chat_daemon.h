@@ -61,7 +61,7 @@ class ChatDaemon {
     const std::lock_guard lock(mutex_);
     find(id)->holders = {{.kind = HolderKind::kName, .label = name}};
   }
-  // The daemon then is like one that was started again: it has no chunks.
+  // Makes the daemon like one that was started again: it has no chunks.
   void lose_chunks() {
     const std::lock_guard lock(mutex_);
     chunks_.clear();

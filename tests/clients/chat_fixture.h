@@ -14,7 +14,7 @@ namespace cascade::ctl::testing {
 using client::testing::ChatDaemon;
 using client::testing::TempFolder;
 
-// What a chat printed and how it ended.
+// What a chat printed, and how the chat ended.
 struct Outcome {
   std::string out;
   std::string err;
@@ -26,7 +26,7 @@ struct Chat {
   Outcome run(const std::string& input, bool json = false, bool interactive = false) {
     return run_with({.params = {}, .system = "", .interactive = interactive}, input, json);
   }
-  // A person types `input`; `questions` gets the questions that they are asked meanwhile.
+  // Runs a chat in which a person types `input`; `questions` gets the questions that the chat asks.
   Outcome run_with(ChatSettings settings, const std::string& input, bool json = false) {
     std::istringstream in(input);
     std::ostringstream out;

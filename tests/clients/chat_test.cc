@@ -126,8 +126,8 @@ TEST(Chat, lists_the_outputs_of_this_conversation_or_everybodys) {
 TEST(Chat, a_number_means_what_the_last_list_said) {
   Chat chat;
   (void)chat.run("somebody\n");
-  // Before any list is shown, numbers mean this conversation's outputs, so that nobody deletes an
-  // output that they have not seen.
+  // Before any list is shown, numbers mean this conversation's outputs, so that people cannot
+  // delete outputs that they have not seen.
   const Outcome outcome = chat.run("mine\n/delete-output 1\n/output all\n");
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
   ASSERT_EQ(chat.daemon.chunk_count(), 1u);

@@ -25,8 +25,8 @@ ClientOptions hasty() {
   return options;
 }
 
-// Connects a hasty client to a daemon that answers; tries again until the machine is fast enough
-// for the answer to come in time.
+// Connects a hasty client to a daemon that answers. Tries again until an answer comes in time,
+// because the machine may be slow.
 Result<Client> connect_hastily(const TempFolder& folder, const ClientOptions& options = hasty()) {
   Result<Client> client = Client::connect(folder.endpoint(), options);
   for (int i = 0; i < 200 && !client.ok(); ++i) {
@@ -98,7 +98,7 @@ TEST(Client, gives_up_on_a_daemon_that_never_answers) {
   Result<Client> client = connect_hastily(folder);
   ASSERT_TRUE(client.ok());
   EXPECT_EQ(error_of(client->status()), expected);
-  bool answered = false;  // connects again
+  bool answered = false;  // ping() connects again
   for (int i = 0; i < 200 && !answered; ++i) answered = client->ping().ok();
   EXPECT_TRUE(answered);
 }

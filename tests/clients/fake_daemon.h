@@ -59,14 +59,15 @@ class FakeDaemon {
   FakeDaemon(const FakeDaemon&) = delete;
   FakeDaemon& operator=(const FakeDaemon&) = delete;
 
-  // The boot id, and whether it answers: how the daemon handles Pings from now on.
+  // How the daemon handles Pings from now on: the boot id in its answers, and whether it answers at
+  // all.
   void set_boot_id(const std::string& boot_id) {
     const std::lock_guard lock(mutex_);
     boot_id_ = boot_id;
   }
   void set_answers_pings(bool answers) { answers_pings_ = answers; }
-  // The answers to the next Pings, which say that it loads its model. Call it before a client
-  // comes.
+  // The answers to the next Pings, which say that the daemon loads its model. Call it before a
+  // client comes.
   void set_loading(std::vector<wire::Loading> loading) {
     const std::lock_guard lock(mutex_);
     loading_.assign(loading.begin(), loading.end());

@@ -173,7 +173,7 @@ void accept_only(const wire::Envelope& envelope, const FakeDaemon::Reply& reply)
   if (is_generate(envelope)) reply(wire::Accepted{});
 }
 
-// The timeout is for daemons that never answer; other daemons may take their time.
+// A timeout for daemons that never answer; daemons that do answer may take their time.
 ClientOptions short_waits(int64_t timeout_ms = 60'000) {
   ClientOptions options;
   options.timeout_ms = timeout_ms;

@@ -69,7 +69,7 @@ class Program {
   }
   void interrupt() { send(SIGINT); }
   void send(int signal) { ::kill(pid_, signal); }
-  // Sends to whoever the terminal belongs to now: the shell or its job.
+  // Sends the signal to the foreground of the terminal: the shell or its job.
   void send_to_foreground(int signal) { ::kill(-::tcgetpgrp(out_), signal); }
   // Stops the program with a signal that it cannot refuse; returns when it has stopped.
   void stop() {
@@ -122,7 +122,7 @@ class Program {
     }
     while (err_ >= 0 && read_some(err_, errors_)) {
     }
-    // The output has ended with the program, unless a minute of silence ended the reading.
+    // The output has ended because the program has, unless a minute of silence ended the reading.
     int status = 0;
     if (timed_out_) ::kill(pid_, SIGKILL);
     ::waitpid(pid_, &status, 0);

@@ -106,7 +106,7 @@ TEST(Program, says_that_a_limit_cut_the_answer) {
   EXPECT_EQ(cut.code, kExitCut);
   EXPECT_EQ(cut.out, "Answer to x\n");
   EXPECT_EQ(cut.err, "warning: the answer was cut off after 3 tokens by --max-tokens 3\n");
-  // Here the option is not the reason: the daemon's own limit, or the context, is.
+  // Here the option is not what cut the answer: the daemon's own limit is, or the context.
   const PipeOutcome unasked = run_on_pipes({"generate", "endless"}, "");
   EXPECT_EQ(unasked.code, kExitCut);
   EXPECT_NE(unasked.err.find("--max-tokens asks for more"), std::string::npos) << unasked.err;
@@ -137,7 +137,7 @@ TEST(Program, says_which_lines_of_a_batch_were_cut) {
   EXPECT_NE(outcome.err.find("warning: line 2: the answer was cut off after 3 tokens by"),
             std::string::npos);
   EXPECT_NE(outcome.err.find("warning: line 3: the answer was cut off"), std::string::npos);
-  // A failed line determines the exit code, wherever it is.
+  // A failed line determines the exit code, wherever that line is.
   EXPECT_EQ(run_on_pipes({"generate", "--batch", "-"}, "endless\nfail\nb\n").code, kExitFailed);
   EXPECT_EQ(run_on_pipes({"generate", "--batch", "-", "--json"}, "fail\nendless\n").code,
             kExitFailed);
