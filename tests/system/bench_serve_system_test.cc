@@ -47,7 +47,7 @@ class BenchServe : public ::testing::Test {
     EXPECT_EQ(report.value("model", ""), "demo");
     return report;
   }
-  // Lists only the folders of cascade-bench, because tests put theirs beside them.
+  // Lists only the folders of cascade-bench, because tests put their own folders beside them.
   std::vector<std::filesystem::path> left_over() const {
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::directory_iterator(temporary_.path())) {
@@ -341,8 +341,8 @@ TEST_P(BenchServeRestore, gives_the_same_answers_after_kill_9) {
   int64_t prompts = 0;
   for (const Json& row : restored["rows"]) {
     if (!row.contains("loaded_tokens")) continue;
-    // Only the first prompt must be read from disk: the daemon computes whatever it has measured to
-    // be quicker to compute.
+    // Only the first prompt must be read from disk: the daemon computes a prompt if it has measured
+    // that computing is quicker.
     if (prompts++ == 0) {
       EXPECT_GE(row["loaded_tokens"].get<int64_t>(), 576);
     }

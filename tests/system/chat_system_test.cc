@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 using testing::run_program;
 using testing::ScratchDir;
 
-// Runs a conversation whose later turns a second daemon answers; returns the chat's error output.
+// Runs a conversation whose later turns are answered by a second daemon; returns the chat's error
+// output.
 std::string error_output_of_two_daemons(const std::filesystem::path& second_state) {
   const ScratchDir scratch;
   const auto run_dir = scratch.path() / "run";

@@ -1,4 +1,5 @@
-// Answers of a given form, asked for with cascadectl: each that ends is valid, whatever was asked.
+// Answers of a given form, asked for with cascadectl: each answer that ends is valid, whatever the
+// question.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

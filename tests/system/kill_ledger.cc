@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kLastsUs = 2'000'000;
 constexpr size_t kHistoryMax = 60;
 
-// Whether `seen_us` can be a time that was given as a span from some moment of the operation.
+// Whether `seen_us` can be a time that was given as a span, counted from some moment of the
+// operation.
 bool is_in(int64_t seen_us, int64_t span_ms, const Pending& pending) {
   return seen_us >= pending.begin_us + span_ms * 1000 && seen_us <= pending.end_us + span_ms * 1000;
 }
@@ -26,8 +27,8 @@ struct Times {
   int64_t priority_until_us = 0;
 };
 
-// The times among `seen`'s holders that can result from a span of the operation: 0 for a span of 0,
-// -1 if there is none.
+// The times among `seen`'s holders that a span of the operation can have set: 0 for a span of 0, -1
+// if there is none.
 std::vector<int64_t> times_of(const Chunk& seen, int64_t span_ms, const Pending& pending,
                               int64_t Holder::*member) {
   if (span_ms == 0) return {0};
@@ -101,7 +102,7 @@ auto brought_along(AnyChunk& chunk) -> decltype(chunk.holders.data()) {
 }
 
 // Applies to `want` the changes of holders that no acknowledgement reports: a request may have
-// brought the text along, once more if `again`, and holders whose time is over are removed.
+// brought the text along (once more if `again`), and holders whose time is over are removed.
 void pass_unsaid(const Chunk& seen, bool again, Chunk& want) {
   if (const Holder* holder = brought_along(seen)) {
     Holder* known = brought_along(want);
@@ -374,8 +375,8 @@ bool Ledger::may_change(const Entry& entry) const {
   return entry.chunk.type == ChunkType::kOutput && pending_->query == entry.chunk.query_text;
 }
 
-// An existing output that is made once more takes its new parents, unless these are fewer. A parent
-// that is not known yet is checked when it is adopted.
+// If an output that exists is made once more, it takes its new parents, unless these are fewer. A
+// parent that is not known yet is checked when it is adopted.
 bool Ledger::may_have_parents(const Chunk& before, const Pending& change, const Chunk& seen) const {
   const auto is_of = [&](const std::string& id, const wire::ChunkRef& asked) {
     if (!asked.id.empty()) return id == asked.id;

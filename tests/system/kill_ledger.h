@@ -18,17 +18,17 @@ int64_t now_us();  // Unix time
 
 // An operation between its request and its answer.
 struct Pending {
-  wire::ChunkUpdate settings;  // requested for the chunk `id`, for a new one or for an output
+  wire::ChunkUpdate settings;  // requested for chunk `id`, a new chunk, or an output
   int64_t begin_us = 0;
-  int64_t end_us = 0;  // when nobody waited for an answer any more
-  std::string id;      // the chunk that it changes or deletes
+  int64_t end_us = 0;  // after this, nobody waited for an answer
+  std::string id;      // the chunk that the operation changes or deletes
   bool deletes = false;
   bool puts = false;                                     // registers texts[0] with the settings
-  std::vector<std::pair<ChunkType, std::string>> texts;  // texts that it may register
-  std::optional<std::string> query;                      // it may retain an answer to this
+  std::vector<std::pair<ChunkType, std::string>> texts;  // texts that the operation may register
+  std::optional<std::string> query;                      // it may retain an answer to this query
   std::vector<wire::ChunkRef> parents;                   // the parents of that answer
   std::optional<wire::Final> promised;  // the only thing known of an output that was retained
-  bool may_expire = false;              // that output existed before and had an expiry time
+  bool may_expire = false;              // the output existed before and had an expiry time
 };
 
 // The chunks of one worker. Used by one thread at a time.
@@ -67,17 +67,18 @@ class Ledger {
   const std::map<std::string, Entry>& entries() const { return entries_; }
   const Entry* find(const std::string& id) const;
   const Entry* find(ChunkType type, const std::string& text) const;
-  // Whether the ledger has no chunk with this text that is about to end.
+  // Whether no chunk of the ledger with this text is about to end.
   bool is_usable(ChunkType type, const std::string& text) const;
   // Whether the chunk will exist for a while yet.
   static bool lasts(const Chunk& chunk);
 
-  // These two are called after a restart: the first if the chunk `id` is missing, the second if it
-  // exists as `seen`. They return what is wrong. `asked_us`: a time before the daemon was asked.
+  // These two functions are called after a restart: check_missing() if the chunk `id` is missing,
+  // check_there() if it exists as `seen`. They return what is wrong. `asked_us`: a time before the
+  // daemon was asked.
   std::string check_missing(const std::string& id);
   std::string check_there(const Chunk& seen, int64_t asked_us);
-  // A chunk that no ledger has: takes it if the open operation can have made it and has made it
-  // wholly. Returns what is wrong.
+  // Handles a chunk that no ledger has: takes it if the open operation can have made this chunk and
+  // has made it wholly. Returns what is wrong.
   std::string adopt(const Chunk& seen);
   // Called after all of the above. Returns what is wrong with the promised output.
   std::string close();

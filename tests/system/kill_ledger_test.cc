@@ -56,8 +56,8 @@ wire::ChunkUpdate name_for_an_hour() {
 TEST(KillLedger, tells_two_holders_apart_that_end_in_the_same_milliseconds) {
   Ledger ledger = ledger_with(name_for_an_hour());
   const int64_t changed_us = next_us();
-  // The retention happens to end at a time at which the name may end as well, and it comes before
-  // the name.
+  // The retention happens to end at a time at which the name may end as well, and its holder comes
+  // before that of the name.
   const Holder other = holder_until(next_us() + kHourUs);
   EXPECT_EQ(ledger.learn(chunk_of({other})), "");
   EXPECT_EQ(ledger.acknowledge(chunk_of({other, holder_until(changed_us + kHourUs, "table")})), "");
@@ -79,7 +79,7 @@ TEST(KillLedger, takes_a_change_for_right_that_came_between_the_ends_of_two_hold
   Holder second = holder_until(next_us());
   const Holder third = holder_until(now_us() + kHourUs);
   EXPECT_EQ(ledger.learn(chunk_of({first, second, third})), "");
-  // The first had ended and the second had not, so the second was the one to be changed.
+  // The first holder had ended and the second had not, so the second was the one to be changed.
   second.priority = 90;
   EXPECT_EQ(ledger.acknowledge(chunk_of({second, third})), "");
 }

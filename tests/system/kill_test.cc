@@ -35,23 +35,23 @@ constexpr int kRounds = 16;
 constexpr int kLongRounds = 100;
 #endif
 
-// The largest number of additional rounds until all kinds of work were seen. Each works twice as
-// long as the one before, and the last ones work for a minute, so that the slowest machine gets
-// there.
+// The largest number of additional rounds until all kinds of work were seen. Each round works twice
+// as long as the one before, and the last rounds work for a minute, so that even the slowest
+// machine sees all kinds.
 constexpr int kMoreRoundsMax = 12;
 constexpr int64_t kMoreWorkUs = 100'000;
 
-// How much longer a round lasts if it waits for a failpoint.
+// How much longer a round lasts if it waits for a failpoint to be reached.
 constexpr int64_t kFailpointUs = 100'000;
 // The time of a short generation for which the lengths of the rounds were chosen. Sanitizers and
 // machines that are busy with something else need longer.
 constexpr int64_t kGenerationUs = 20'000;
-// How many rounds in a row may pass without the end of a generation before rounds get longer; they
-// stay below half a minute.
+// How many rounds in a row may pass without the end of a generation before rounds get longer.
+// Rounds stay below half a minute.
 constexpr int64_t kBarrenRoundsMax = 4;
 constexpr int64_t kPaceMax = 100;
-// How long the passage of a failpoint, or the end of a daemon whose connections broke, may take. It
-// is enough on any machine: only a hang fails.
+// How long it may take until a failpoint is passed, or until a daemon whose connections broke has
+// ended. The time is enough on any machine: only a hang fails.
 constexpr int64_t kPatientUs = 60'000'000;
 
 // Small files and a small budget, so that files are compacted and pages make room for others.
@@ -284,7 +284,7 @@ class KillLoop {
     const int64_t asked_us = testing::now_us();
     const auto list = connected->list_all_chunks(std::nullopt);
     if (!list.ok()) return gone(list.error());
-    std::map<std::string, bool> listed;  // whether a worker knows it
+    std::map<std::string, bool> listed;  // whether a worker knows the chunk
     for (const client::ChunkInfo& info : *list) listed[info.chunk.id] = false;
     for (const auto& worker : workers_) {
       if (!verify(worker->ledger(), *connected, asked_us, listed)) return false;
@@ -323,8 +323,8 @@ class KillLoop {
     return faults_.empty();
   }
 
-  // Looks for the operation that made a chunk without an acknowledgement: it must have been under
-  // way when the daemon was killed.
+  // Looks for the operation that made a chunk without an acknowledgement: the operation must have
+  // been under way when the daemon was killed.
   bool explain(const std::string& id, Client& client) {
     const auto seen = client.get_chunk(id);
     if (!seen.ok() && seen.error().code == ErrorCode::kNotFound) return true;  // its time is over
@@ -380,7 +380,7 @@ std::vector<Chunk> fill_and_empty(Client& client, const std::string& name) {
     if (!output.ok()) return outputs;
     outputs.push_back(*output);
   }
-  // Their K and V are written later, in the background.
+  // K and V of the outputs are written later, in the background.
   const auto is_written = [&] {
     const auto stats = client.get_chunk_stats();
     return !stats.ok() || stats->disk->pages_written >= kOutputs * 3;

@@ -52,7 +52,7 @@ std::string KillWorker::words(uint64_t least, uint64_t most) {
   return text;
 }
 
-// One of a few texts. Workers share the beginnings, so pages are shared, too.
+// One of a few texts. Workers share the beginnings of texts, so pages are shared, too.
 std::string KillWorker::system_text() {
   std::string text = "You are a helpful assistant.";
   const uint64_t kind = random_.below(4);
@@ -119,7 +119,7 @@ bool KillWorker::end(const Error& error) {
 bool KillWorker::settle(const Result<Chunk>& answer) {
   if (!answer.ok()) return end(answer.error());
   ++counts_.acknowledged;
-  if (answer->holders.empty()) {  // only the pin that it lost had held it
+  if (answer->holders.empty()) {  // it was held only by the pin that it lost
     ledger_.acknowledge_removal();
     return true;
   }
@@ -309,7 +309,7 @@ bool KillWorker::generate(client::Client& client, wire::GenerateRequest request,
     }
     if (reference.type != ChunkType::kQuery) pending.parents.push_back(reference);
   }
-  // The daemon says only for retained outputs which texts were registered.
+  // The daemon reports which texts were registered only for retained outputs.
   if (!request.retain_output && !pending.texts.empty()) return true;
   const bool cancel = one_in(8);
   if (cancel) request.ignore_eos = true;
@@ -363,7 +363,7 @@ bool KillWorker::generated(client::Client& client, wire::GenerateRequest&& reque
   return true;
 }
 
-// An output that already existed has its earlier parents. Texts that came along with this request
+// An output that already existed keeps its earlier parents. Texts that came along with this request
 // and are chunks now are registered once more, to learn their ids.
 Status KillWorker::show_texts(client::Client& client, const wire::GenerateRequest& request,
                               std::vector<Chunk>& seen) {

@@ -16,8 +16,8 @@
 
 namespace cascade::testing {
 
-// The disk and the processors may be busy with other work. A client that gives up while the daemon
-// still works would have to expect its changes at any later time.
+// The disk and the processors may be busy with other work. If a client gave up while the daemon
+// still works, the client would have to expect its changes at any later time.
 inline const client::ClientOptions kPatientClient = {.timeout_ms = 60'000,
                                                      .heartbeat_timeout_ms = 60'000};
 
