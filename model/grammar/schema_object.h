@@ -18,7 +18,7 @@ struct ObjectShape {
     bool required = false;
     bool possible = true;  // false: an object may not have the property
   };
-  // Properties that are not in `properties` and have one of these names (nullopt: any).
+  // Properties that are not in `properties` and whose names `names` accepts (nullopt: any name).
   struct Others {
     std::optional<CodePointDfa> names;
     Conjunction value;

@@ -21,7 +21,8 @@ inline constexpr size_t kMaskWorkMax = 8'000'000;
 TokenSet allowed_tokens(GrammarAutomaton& automaton, MatcherState* state, const TokenTrie& trie,
                         size_t tokens);
 
-// The sets for the most recent states. One grammar, one vocabulary, one thread at a time.
+// The sets for the states that were asked for last. One grammar, one vocabulary, one thread at a
+// time.
 class TokenMasks {
  public:
   // 64 sets of a vocabulary of 152,000 tokens take 1.2 MB.
