@@ -58,7 +58,8 @@ constexpr std::array<Computed, 12> kComputed = {{
 // the square root of hidden_size / heads; files do not state this.
 constexpr int64_t kGemmaLargestLayers = 62;
 
-// The RoPE base of architecture llama if the file leaves it out, as first-generation files do.
+// The RoPE base of architecture llama if the file leaves it out, as files of the architecture's
+// first generation do.
 constexpr double kLlamaTheta = 10'000;
 
 constexpr std::string_view kFrequencyFactors = "rope_freqs.weight";

@@ -41,9 +41,8 @@ size_t value_bytes(GgufValueType type);
 struct GgufArray {
   GgufValueType type = GgufValueType::kU8;
   uint64_t count = 0;
-  std::span<const uint8_t> bytes;         // numbers or truth values: count * value_bytes(type)
-                                          // bytes
-  std::vector<std::string_view> strings;  // strings: `count` of them
+  std::span<const uint8_t> bytes;         // for numbers or truth values: count * value_bytes(type)
+  std::vector<std::string_view> strings;  // for strings: `count` of them
 };
 
 // Unsigned and signed whole numbers are kept apart, because a u64 need not fit an int64_t.

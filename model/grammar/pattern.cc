@@ -97,7 +97,7 @@ class Determiniser {
   Ways closure(Ways left, Before before) {
     Ways result;
     std::vector<uint32_t> marked;
-    std::set<Way> seen;  // those of the ways that are not plain
+    std::set<Way> seen;  // the ways reached so far that are not plain
     while (!left.empty()) {
       const Way way = left.back();
       left.pop_back();

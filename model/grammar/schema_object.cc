@@ -140,8 +140,8 @@ class Shaper {
     return matched;
   }
 
-  // If the possible names are listed, makes those that an object may have properties, so that there
-  // are no other names. False if they are not listed.
+  // If propertyNames allows only a list of names, adds those of them that an object may have; no
+  // other names are possible then. False if there is no such list.
   Result<bool> add_few_names() {
     if (!few_) return false;
     for (const OrderedJson& value : *few_) {

@@ -23,8 +23,7 @@ class SchemaTexts {
   struct Limits {
     uint32_t min = 0;
     uint32_t max = UINT32_MAX;
-    const CodePointDfa* only = nullptr;  // the only texts allowed (belongs to this object); null:
-                                         // any
+    const CodePointDfa* only = nullptr;  // belongs to this object: the texts allowed; null: all
   };
   // The limits of a text for which `conjunction` holds, apart from listed values. All patterns
   // apply. A format beside a pattern applies too, unless we know of no text that matches both, or

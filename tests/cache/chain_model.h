@@ -132,8 +132,9 @@ class ChainModel {
     return removed;
   }
 
-  // Removes the page that follows the first `keep` of `tokens`, pages that have a part of it, and
-  // all pages after it, children first.
+  // Takes the page of `tokens` after its first `keep` (a multiple of 64). Removes, children first,
+  // every page that begins like this page or is a beginning of it, and all pages after these, as
+  // far as nobody uses or holds them.
   size_t drop_subtree(const Tokens& tokens, size_t keep) {
     if (keep >= tokens.size()) return 0;
     for (size_t end = kPageTokens; end <= keep; end += kPageTokens) {

@@ -24,7 +24,7 @@ std::vector<int32_t> tokens(size_t count, int32_t first = 0) {
   return ids;
 }
 
-// Adds the pages of the chain `chain`. Returns their keys.
+// Adds the pages of `chain`. Returns their keys.
 std::vector<Digest> add_chain(DiskIndex& index, const Digest& from, const Digest* tenant,
                               std::span<const int32_t> chain) {
   std::vector<Digest> keys;

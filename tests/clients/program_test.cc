@@ -106,7 +106,7 @@ TEST(Program, says_that_a_limit_cut_the_answer) {
   EXPECT_EQ(cut.code, kExitCut);
   EXPECT_EQ(cut.out, "Answer to x\n");
   EXPECT_EQ(cut.err, "warning: the answer was cut off after 3 tokens by --max-tokens 3\n");
-  // Here the option is not what cut the answer: the daemon's own limit is, or the context.
+  // Here the daemon's own limit, or the end of the context, cut the answer, and not the option.
   const PipeOutcome unasked = run_on_pipes({"generate", "endless"}, "");
   EXPECT_EQ(unasked.code, kExitCut);
   EXPECT_NE(unasked.err.find("--max-tokens asks for more"), std::string::npos) << unasked.err;

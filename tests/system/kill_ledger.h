@@ -20,7 +20,7 @@ int64_t now_us();  // Unix time
 struct Pending {
   wire::ChunkUpdate settings;  // requested for chunk `id`, a new chunk, or an output
   int64_t begin_us = 0;
-  int64_t end_us = 0;  // after this, nobody waited for an answer
+  int64_t end_us = 0;  // when the wait for an answer ended
   std::string id;      // the chunk that the operation changes or deletes
   bool deletes = false;
   bool puts = false;                                     // registers texts[0] with the settings
