@@ -7,10 +7,10 @@
 namespace cascade {
 namespace {
 
-// While the cache thrashes, one in this many new sequences is admitted as always.
+// While the cache thrashes, only one new sequence in this many is admitted without probation.
 constexpr uint64_t kAdmissionInterval = 32;
 
-// A smaller difference of the bonus orders nearly all pages in the same way.
+// A relative change of the bonus below this leaves nearly all pages in the same order.
 constexpr double kBonusStep = 0.1;
 constexpr size_t kQueueShare = 4;
 
@@ -25,9 +25,9 @@ PageScore ChainIndex::score_of(const Node* node) const {
   return page_score(policy_, node->worth(), bonus_s_);
 }
 
-// All scores in the queue use one bonus. When the cache has learned another, the queue is rebuilt,
-// but only after a good part of it has been evicted: that keeps the cost of an eviction
-// logarithmic.
+// All scores in the queue use one bonus. When the cache has learned another bonus, the queue is
+// rebuilt, but only after a good part of the queue has been evicted: that keeps the cost of an
+// eviction logarithmic.
 void ChainIndex::follow_bonus() {
   const double learned_s = monitor_.bonus_s(policy_);
   const bool differs = std::fabs(learned_s - bonus_s_) > kBonusStep * bonus_s_;

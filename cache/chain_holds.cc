@@ -151,9 +151,9 @@ ChainIndex::Node* ChainIndex::whole_pages_end(TenantId tenant, Tokens tokens) co
   return node;
 }
 
-// Removes the tokens of an unused leaf that the holds ending in it do not need. If they need none,
-// or another page has what they need, to which they then move, the whole leaf is removed. True in
-// that case.
+// Shortens an unused leaf to the tokens that the holds ending in it need. Removes the whole leaf,
+// and returns true, if nothing holds it, or if a sibling has the needed tokens: then the holds move
+// there.
 bool ChainIndex::drop_unneeded(Node* node, Removal why) {
   if (!node->held()) {
     remove(node, why);
@@ -195,8 +195,8 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
   Node* parent = kept % kPageTokens == 0 ? whole_pages_end(tenant, tokens.first(kept)) : nullptr;
   if (parent == nullptr || rest.empty()) return 0;
   const Tokens page = rest.first(std::min<size_t>(rest.size(), kPageTokens));
-  // Parents come before their children. First come the pages that were given up before they were
-  // full: they have fewer tokens.
+  // Lists parents before their children. Short pages, which were given up before they were full,
+  // come first.
   std::vector<Node*> doomed;
   for (size_t count = 1; !holds && count < page.size(); ++count) {
     const auto begun = parent->children.find(ChildKey{tenant, page.first(count)});

@@ -13,8 +13,8 @@ namespace {
 
 using Tokens = std::span<const int32_t>;
 
-// How many removals to remember (about 400 bytes each), for each page: several times what fits, so
-// that a scan larger than the cache can still be told why it missed.
+// How many removals to remember (about 400 bytes each) per page of the cache: several times what
+// the cache holds, so that a scan larger than the cache can still be told why it missed.
 constexpr size_t kRemovalsPerPage = 8;
 constexpr size_t kRemovalsMin = 4096, kRemovalsMax = 32'768;
 
@@ -78,7 +78,7 @@ const Digest& ChainIndex::key_of(const Node* node) {
   return node->key;
 }
 
-// A chain becomes a tenant's at its first node that is not public.
+// The first node of a chain that is not public has the tenant's key in its own key.
 const Digest* ChainIndex::tenant_key_behind(const Node* parent, TenantId tenant) const {
   return tenant != parent->tenant ? &tenants_[tenant].key : nullptr;
 }
@@ -107,7 +107,8 @@ ChainIndex::PageName ChainIndex::name_of(const Node* node) {
   return {node->key, node->parent->key, node->tenant, node->position, node->tokens, node->hits};
 }
 
-// Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens` are those after it.
+// Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens` are the tokens
+// after that page.
 void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens) const {
   while (!tokens.empty()) {
     const Tokens page = first_page(tokens);

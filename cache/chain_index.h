@@ -58,7 +58,7 @@ class ChainIndex {
   // Adds a tenant; `key` becomes part of the chain keys of its nodes.
   TenantId add_tenant(const Digest& key);
 
-  // The longest part of `tokens` that is in pages.
+  // The longest beginning of `tokens` whose K and V are in pages.
   struct Match {
     Node* node = nullptr;          // the last whole page of the chain, or the root
     std::vector<PageIndex> pages;  // of the chain down to `node`
@@ -71,9 +71,8 @@ class ChainIndex {
   // Looks at pages of `tenant` and at public ones. Changes nothing; a following acquire() keeps the
   // nodes alive.
   Match match(TenantId tenant, std::span<const int32_t> tokens) const;
-  // Returns why match() does not find all of `tokens`, as far as that is known: from what is
-  // remembered of removed pages, else from the pages that are there instead. kNone if it does find
-  // all.
+  // Returns why match() does not find all of `tokens`, as far as that is known: from the log of
+  // removed pages or else from the pages that exist in their place. kNone if match() finds all.
   Miss explain(TenantId tenant, std::span<const int32_t> tokens) const;
 
   // Marks `node` and its ancestors as used by a running sequence; release() undoes it once.
@@ -148,8 +147,8 @@ class ChainIndex {
 
   // Removes the part of the chain `tokens` after its first `keep` tokens, as far as nobody uses or
   // holds it: for branches that no later request can reach. The page that contains token `keep` is
-  // also removed if another page has its tokens before that one; holds of these tokens move to that
-  // other page. Returns the number of nodes removed.
+  // also removed if another page has the same tokens before token `keep`; holds of these tokens
+  // move to that other page. Returns the number of nodes removed.
   size_t drop_branch(TenantId tenant, std::span<const int32_t> tokens, int64_t keep,
                      Removal why = Removal::kDead);
 

@@ -50,9 +50,9 @@ struct ChainIndex::Node {
   int64_t last_used_us = 0;
   int64_t hits = 0;
   bool on_probation = false;
-  int users = 0;                                    // running sequences whose path this is on
-  int pins = 0;                                     // pinned chains whose path this is on
-  std::vector<std::pair<int32_t, int>> priorities;  // (priority, holds of it whose path this is on)
+  int users = 0;                                    // running sequences through this node
+  int pins = 0;                                     // pinned chains through this node
+  std::vector<std::pair<int32_t, int>> priorities;  // (priority, holds of it through this node)
   std::vector<HoldId> ending_holds;
   std::set<std::unique_ptr<Node>, ChildLess> children;
   // its place among the evictable leaves

@@ -19,8 +19,8 @@ bool ChainSequence::allocate_page() {
   auto page = pool_.allocate();
   while (!page && index_.evict_one()) page = pool_.allocate();
   if (!page) return false;
-  // Clears another tenant's K and V before this tenant's are written to the page, so that they
-  // cannot reach the disk with it.
+  // Clears another tenant's K and V before this tenant's are written to the page. Otherwise those
+  // old bytes could reach the disk with the page.
   if (pool_.change_owner(*page, tenant_)) arena_.discard(*page);
   pages_.push_back(*page);
   return true;

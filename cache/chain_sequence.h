@@ -56,9 +56,9 @@ class ChainSequence {
   PagePool& pool_;
   const PageArena& arena_;
   const TenantId tenant_;
-  bool on_probation_ = false;     // whether the pages it computes are
+  bool on_probation_ = false;     // whether the pages that this sequence computes are on probation
   std::vector<int32_t> tokens_;   // committed
-  std::vector<PageIndex> pages_;  // from sealed_ on, the references are ours
+  std::vector<PageIndex> pages_;  // of the whole chain; we own the references from page sealed_ on
   size_t sealed_ = 0;             // pages that the index has
   ChainIndex::Node* node_;        // of the last sealed page, acquired
   bool finished_ = false;

@@ -1,4 +1,4 @@
-// Ordered maps: a beginning of an id is found as quickly as a whole one.
+// Ordered maps: the beginning of an id finds its chunk as quickly as the whole id.
 #include "cache/chunk_registry.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 // Real text has 3 to 5 bytes per token.
 constexpr size_t kTextBytesPerToken = 3;
 
-constexpr size_t kIdPrefixMin = 8;  // "output_" and a digit: shorter ones would name anything
+constexpr size_t kIdPrefixMin = 8;  // "output_" and a digit: shorter beginnings match any id
 constexpr size_t kIdShownMax = 64;  // the longest id from a client in an error
 
 std::string content_key(const Chunk& chunk) {
@@ -55,8 +55,8 @@ ChunkEntry* ChunkRegistry::same_content(const Chunk& chunk) {
   return present != last ? present->second : nullptr;
 }
 
-// A registration that names more parents knows more of what the same prompt is made of. Of equally
-// many, the newest are the likeliest to still exist.
+// The longer list of parents wins: it says more about what the same prompt consists of. Of two
+// equally long lists, the newer one wins, since its parents are likelier to still exist.
 void ChunkRegistry::adopt_parents(ChunkEntry& entry, std::vector<std::string>&& parent_ids) {
   if (parent_ids.empty() || parent_ids.size() < entry.chunk.parent_ids.size()) return;
   const size_t more = bytes_of_ids(parent_ids) - bytes_of_ids(entry.chunk.parent_ids);
@@ -65,8 +65,8 @@ void ChunkRegistry::adopt_parents(ChunkEntry& entry, std::vector<std::string>&& 
   bytes_.add(entry.chunk.tenant, static_cast<int64_t>(more));
 }
 
-// The tenant's chunk of the same content, after giving it one more registration and the holders;
-// nullptr if there is none.
+// Finds the tenant's chunk of the same content, counts one more registration of it and adds the
+// holders of `chunk` to it. nullptr if there is no chunk of that content.
 Result<ChunkEntry*> ChunkRegistry::register_again(Chunk& chunk) {
   ChunkEntry* present = same_content(chunk);
   if (present == nullptr) return present;
@@ -129,7 +129,7 @@ ChunkEntry* ChunkRegistry::insert(Chunk&& chunk) {
 Error ChunkRegistry::why_missing(const Tenant* tenant, std::string_view id) const {
   if (tenant != nullptr && id.size() >= kIdPrefixMin) {
     const auto present = tenant->by_id.lower_bound(id);
-    // The chunk is still here, so its time is over.
+    // The registry still has the chunk, but no longer shows it: it has expired.
     if (present != tenant->by_id.end() && present->first.starts_with(id)) {
       return not_found("id", "chunk " + quoted(id) + " has expired");
     }
@@ -145,7 +145,7 @@ Error ChunkRegistry::why_missing(const Tenant* tenant, std::string_view id) cons
 Removal ChunkRegistry::why_gone(std::string_view tenant, std::string_view id) const {
   const auto owner = tenants_.find(tenant);
   if (owner == tenants_.end()) return Removal::kDeleted;
-  if (owner->second.by_id.contains(id)) return Removal::kExpired;  // its time is over
+  if (owner->second.by_id.contains(id)) return Removal::kExpired;  // it has expired
   const auto gone = owner->second.gone.find(id);
   return gone == owner->second.gone.end() ? Removal::kDeleted : gone->second;
 }
@@ -240,7 +240,7 @@ Result<ChunkRegistry::Page> ChunkRegistry::list(std::string_view tenant,
     const bool take_own = other == published_by_sequence_.cend() ||
                           (mine != own.end() && mine->first >= other->first);
     ChunkEntry* entry = take_own ? (mine++)->second : (other++)->second;
-    if (!take_own && entry->chunk.tenant == tenant) continue;  // is listed among its own
+    if (!take_own && entry->chunk.tenant == tenant) continue;  // is listed among the tenant's own
     if (!visible(*entry) || (type && entry->chunk.type != *type)) continue;
     if (page.entries.size() == limit) {
       page.more = true;
@@ -310,7 +310,7 @@ std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prom
     hasher.field("query", chunk.query_text).field("raw", chunk.raw_text);
     hasher.field("policy", to_string(chunk.think_policy));
     hasher.field("finish", chunk.generation.finish_reason).field("prompt", prompt);
-    // A program's notes belong to one request, however alike the answers are.
+    // client_data belongs to one request: equal answers to other requests are other chunks.
     if (!chunk.client_data.empty()) hasher.field("id", chunk.id);
   }
   return hasher.finish().hex();

@@ -26,10 +26,11 @@ struct ChunkEntry {
   size_t bytes = 0;            // what counts against the tenant's limit
   std::vector<int32_t> chain;  // the token ids whose K and V the chunk stands for; may be empty
   size_t own_begin = 0;        // where in the chain the chunk's own tokens begin
-  std::optional<ChainIndex::HoldId> hold;  // keeps the chain's pages in the class of retained ones
+  std::optional<ChainIndex::HoldId> hold;         // gives the chain's pages the chunk's priority
   std::optional<ChainIndex::HoldId> public_hold;  // the same for the copies that every tenant finds
-  bool holders_guessed = false;                   // it was stored before there were holders
-  // Belongs to the registry: the time under which it has listed the chunk; 0: not listed.
+  bool holders_guessed = false;                   // the stored chunk named no holders
+  // The time under which the registry has listed the chunk; 0: not listed. Only the registry uses
+  // it.
   int64_t time_listed_us = 0;
 };
 
@@ -114,8 +115,9 @@ class ChunkRegistry {
   using Times = std::map<std::pair<int64_t, uint64_t>, ChunkEntry*>;   // time, sequence
   struct Tenant {
     std::map<std::string, ChunkEntry, std::less<>> by_id;
-    // Entries by type and hash, oldest first. There is more than one for a key only while all but
-    // one have expired (or had, before the clock went back) and are still to be removed.
+    // Entries by type and hash, oldest first. A key has several entries only if all but one of them
+    // have expired and are still to be removed. (After the clock went back, these may be valid
+    // again.)
     std::multimap<std::string, ChunkEntry*> by_content;
     BySequence by_sequence;
     std::map<std::string, Removal, std::less<>> gone;
@@ -136,7 +138,7 @@ class ChunkRegistry {
   uint64_t next_sequence_ = 1;
   size_t inputs_ = 0;
   size_t outputs_ = 0;
-  TenantParts bytes_;  // at the time of adding; token ids that come later count by the text
+  TenantParts bytes_;  // as of adding; later token ids are estimated from the text
   int64_t now_us_ = 0;
 };
 

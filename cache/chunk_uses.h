@@ -14,7 +14,8 @@
 namespace cascade {
 
 // A page is named by its chain key, in memory and on disk. The notes of pages that no longer exist
-// are forgotten from time to time, so that this grows only with the pages that exist. One thread.
+// are forgotten from time to time, so that the memory grows only with the pages that exist. One
+// thread.
 class ChunkUses {
  public:
   using ChunkName = std::pair<std::string, std::string>;  // the owner's name, id
@@ -41,7 +42,8 @@ class ChunkUses {
   // Calls visit(chunk, ends) for each chunk that has text in the page; `ends` as in Use.
   void for_chunks_of(const Digest& page,
                      const std::function<void(const ChunkName&, int32_t)>& visit) const;
-  // Notes that the page is now called `to`: chunks that have text in `from` also have it in `to`.
+  // Notes that page `from` is now called `to`: chunks that have text in `from` also have it in
+  // `to`.
   void copy(const Digest& from, const Digest& to);
   size_t size() const { return size_; }
 

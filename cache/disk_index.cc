@@ -45,7 +45,7 @@ DiskIndex::Match DiskIndex::match(const Digest& from, const Digest* tenant,
       if (pages_.contains(key)) found = key;
     }
     if (!found) {
-      // The end of another chain: the longest one that matches this chain's tokens.
+      // The last page of another chain may match: the longest one whose tokens come next here.
       if (const auto end = short_page(parent, tenant, rest)) {
         match.keys.push_back(end->keys.front());
         match.tokens += end->tokens;
@@ -101,7 +101,7 @@ std::vector<Digest> DiskIndex::subtree(const Digest& key,
   std::set<Digest> stay;
   std::vector<Digest> gone;
   for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
-    if (!contains(*page)) continue;  // perhaps the first one
+    if (!contains(*page)) continue;  // `key` itself may not be on disk
     if (stay.contains(*page) || kept(*page)) {
       stay.insert(pages_.at(*page).parent);
     } else {

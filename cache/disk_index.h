@@ -67,7 +67,8 @@ class DiskIndex {
     std::map<int32_t, int> short_pages;  // of fewer than 64 tokens: how many of each length
   };
 
-  // The longest short page after `parent` whose tokens `tokens` begin with; nullopt: none.
+  // The longest short page after `parent` whose tokens are the beginning of `tokens`; nullopt:
+  // none.
   std::optional<Match> short_page(const Digest& parent, const Digest* tenant,
                                   std::span<const int32_t> tokens) const;
 

@@ -25,7 +25,7 @@ inline constexpr int32_t kPriorityMin = 0;
 inline constexpr int32_t kPriorityMax = 100;
 // The priority of pages that nobody asked to keep.
 inline constexpr int32_t kPriorityNormal = 35;
-// The priority of pages of retained chunks that were given none.
+// The priority of the pages of a retained chunk if none was given.
 inline constexpr int32_t kPriorityRetained = 50;
 
 // What eviction knows about a leaf of the chain tree.

@@ -1,4 +1,5 @@
-// Probes by double hashing (Kirsch, Mitzenmacher 2006), with bytes that a digest has anyway.
+// Probes by double hashing (Kirsch, Mitzenmacher 2006); the two hashes are bytes of the key's
+// digest.
 #include "cache/eviction_filter.h"
 
 #include <algorithm>

@@ -30,8 +30,8 @@ class EvictionFilter {
 
   bool has(const Generation& generation, uint64_t key) const;
 
-  const size_t keys_max_;                  // of one generation
-  const size_t words_;                     // of bits in one generation; a power of two
+  const size_t keys_max_;                  // that one generation takes
+  const size_t words_;                     // 64-bit words in one generation; a power of two
   std::array<Generation, 2> generations_;  // the newer one first
 };
 

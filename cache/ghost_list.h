@@ -11,8 +11,8 @@
 
 namespace cascade {
 
-// Remembers the last `capacity` evictions. A key is the first 8 bytes of a chain key: if two
-// collide, only a statistic becomes less exact. One thread.
+// Remembers the last `capacity` evictions, each as a *ghost*. A key is the first 8 bytes of a chain
+// key: if two collide, only a statistic becomes less exact. One thread.
 class GhostList {
  public:
   struct Ghost {

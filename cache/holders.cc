@@ -44,7 +44,7 @@ Holder* first_to_end(Chunk& chunk, HolderKind kind, std::optional<bool> pinned =
   Holder* first = nullptr;
   for (Holder& holder : chunk.holders) {
     if (holder.kind != kind || (pinned && holder.pinned != *pinned)) continue;
-    // If two end together, the pinned one promises more.
+    // Of two holders that end together, the unpinned one comes first: a pin promises more.
     const auto rank = [](const Holder& h) {
       constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
       return std::tuple(end_of(h), h.pinned, h.expires_us == 0 ? kNever : h.expires_us);
@@ -93,7 +93,7 @@ void note(EndedHolders* ended, const Holders& more) {
   if (ended != nullptr) ended->insert(ended->end(), more.begin(), more.end());
 }
 
-// Takes one out of a counted holder, as a holder of its own.
+// Takes one out of a holder that counts several, and returns it as a holder with a count of 1.
 Holder split(Chunk& chunk, Holder* holder) {
   Holder one = *holder;
   one.count = 1;
@@ -208,7 +208,7 @@ Status add_holder(Chunk& chunk, Holder holder) {
     holder.expires_us = later(holder.expires_us, present->expires_us);
     holder.pinned = holder.pinned || present->pinned;
     if (holder.kind == HolderKind::kRequest) {
-      // A request sets no priority: the one that is there stays.
+      // A request sets no priority: its holder keeps the one that it has.
       present->expires_us = holder.expires_us;
       present->pinned = holder.pinned;
       sum_up(chunk);
@@ -328,7 +328,8 @@ Status give_up_unnamed(Chunk& chunk, EndedHolders* ended) {
   if (first == nullptr) return pinned_conflict(chunk);
   const Holders before = chunk.holders;
   Holders given_up = {split(chunk, first)};
-  // Nobody asked to keep the holders that requests brought along.
+  // Nobody asked to keep what requests brought along: these holders do not outlive the last
+  // retention.
   if (count_of(chunk, HolderKind::kRetention) == 0) {
     const Holders brought =
         take_out(chunk, [](const Holder& h) { return h.kind == HolderKind::kRequest; });

@@ -15,11 +15,12 @@
 
 namespace cascade {
 
-// The largest number of holders of one chunk. A name or a session beyond it is refused; of the
-// retentions, two become one, which ends when the later of the two would have ended.
+// The largest number of holders of one chunk. Beyond it, a new name or session is refused. For a
+// new retention, two retentions are joined into one, which ends when the later of the two would
+// have ended.
 inline constexpr size_t kHoldersMax = 256;
 
-// The priority of a chunk that was given none.
+// The priority of a chunk for which none was given.
 inline int32_t default_priority(ChunkType type) {
   return type == ChunkType::kOutput ? kPriorityRetained : kPriorityNormal;
 }
@@ -28,13 +29,13 @@ inline int32_t default_priority(ChunkType type) {
 struct HolderTerms {
   std::optional<int64_t> expires_us{};  // Unix time; 0: never
   std::optional<int32_t> priority{};
-  int64_t priority_until_us = 0;  // of the priority, if there is one
+  int64_t priority_until_us = 0;  // when the priority ends, if one is set
   std::optional<bool> pinned{};
 };
 
-// The holders that a change ended, as they were before; the `count` of a retention says how many of
-// it ended. The functions below that take a pointer to such a list add to it; nullptr: nobody wants
-// to know.
+// The holders that a change ended, as they were before; if only some of the retentions that a
+// holder counts ended, `count` is their number. The functions below that take a pointer to such a
+// list add to it; they accept nullptr.
 using EndedHolders = std::vector<Holder>;
 
 // Adds `holder` to the chunk's holders. A retention of equal terms counts once more. If the name or
@@ -43,8 +44,9 @@ using EndedHolders = std::vector<Holder>;
 // Error: kResourceExhausted, field "name" or "session", beyond kHoldersMax; nothing is changed.
 Status add_holder(Chunk& chunk, Holder holder);
 
-// Sums up the holders that the chunk was given. A chunk from before there were holders gets them: a
-// retention, or its name, with the chunk's own terms; and its pin.
+// Sets the chunk's sums from its holders. A chunk that was stored before chunks had holders first
+// gets them: a retention, or a holder of its name, with the chunk's own terms; and a pin if it is
+// pinned.
 void complete_holders(Chunk& chunk);
 
 // Changes the holder of the name. A missing one is added, with `expires_us` unless the terms give
@@ -53,20 +55,20 @@ Status change_named(Chunk& chunk, const std::string& name, const HolderTerms& te
                     int64_t expires_us);
 // Changes what a client without a name of its own may change: one retention, the one that ends
 // first; without retentions, the holder that requests brought along; without that, the holder of
-// the only name. Otherwise the times of names and sessions stay: a retention is added for a new
-// time, and a new priority alone is given to all of them. A pin is a holder of its own; unpinning
-// removes it or, if there is none, unpins one of the pinned holders. What only the pin kept ends
-// with pass_holders_time().
+// the only name. If there is none of these, the times of names and sessions stay: a retention is
+// added for a new time, and a new priority alone is given to all of them. A pin is a holder of its
+// own; unpinning removes it or, if there is none, unpins one of the pinned holders. Holders that
+// had expired and that only the pin kept end with pass_holders_time().
 void change_unnamed(Chunk& chunk, const HolderTerms& terms, EndedHolders* ended = nullptr);
 // Ends the holders of all names; retentions of the same terms take their places.
 void clear_names(Chunk& chunk, EndedHolders* ended = nullptr);
 
-// Gives up one holder of a client that has no name: the first to end of the retentions that are not
-// pinned. The last retention takes with it the holder that requests brought along. Without
-// retentions, that holder is given up; without that one, the holder of the only name. A session's
-// turn is never given up. Errors, field "id", nothing is changed: kConflict if several names hold
-// the chunk, or only sessions do (the message lists the holders); or if the holder that is left is
-// pinned, or only pins would remain.
+// Gives up one holder of a client that has no name: the unpinned retention that ends first. With
+// the last retention, the holder that requests brought along is given up too. Without retentions,
+// that holder is given up; without it, the holder of the only name. A session's turn is never given
+// up. Errors, field "id", nothing is changed: kConflict if several names hold the chunk, or only
+// sessions do (the message lists the holders); or if the holder that is left is pinned, or only
+// pins would remain.
 Status give_up_unnamed(Chunk& chunk, EndedHolders* ended = nullptr);
 // Gives up the holder of the name, with its pin. Errors, nothing is changed: kNotFound, field
 // "name"; kConflict, field "id", if the chunk is pinned and only pins would remain.

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kSystemPageBytes = 4096;
 // From this page size on, the arena uses the system's huge pages: attention reads blocks of some
 // KiB all over it, and small system pages cost address translations. With smaller arena pages, one
-// huge page (2 MiB) would hold too many that were never asked for.
+// huge page (2 MiB) would give memory to many arena pages that were never asked for.
 constexpr size_t kHugeFromBytes = size_t{512} << 10;
 
 }  // namespace

@@ -43,7 +43,7 @@ class PagePool {
   std::vector<uint64_t> owners_;
   std::vector<PageIndex> freed_;  // pages that have memory; the last freed is at the end
   size_t idle_count_ = 0;         // pages at the front, untouched since mark_idle()
-  std::vector<PageIndex> cold_;   // freed pages whose memory was taken
+  std::vector<PageIndex> cold_;   // freed pages that take_idle() returned: they have no memory
   PageIndex never_used_ = 0;      // pages from here on were never handed out
   size_t used_count_ = 0;
 };

@@ -8,7 +8,7 @@
 namespace cascade {
 namespace {
 
-// A new measurement counts a quarter: slices differ in depth, and the machine is noisy.
+// A new measurement has a weight of a quarter: slices differ in depth, and the machine is noisy.
 constexpr double kNewWeight = 0.25;
 constexpr int64_t kRowsMeasured = 32;
 

@@ -60,12 +60,12 @@ struct PlannerLimits {
   // While several tenants have work now and then, jobs are shorter: the next one may be another
   // tenant's.
   int64_t job_contended_us = 5'000;
-  // A prompt whose tenant is owed time then gets slices of this length: it ends sooner with them.
+  // The same for a prompt whose tenant is owed time: it ends sooner with longer slices.
   int64_t job_contended_owed_us = 10'000;
   // The length of a slice when nothing else runs: it bounds how long a cancel, or another request,
-  // waits.
+  // has to wait.
   int64_t slice_alone_us = 100'000;
-  // The same for work that nobody waits for.
+  // The length of a slice that nobody waits for.
   int64_t slice_idle_us = 60'000;
   int burst_steps_max = 64;
 };

@@ -8,16 +8,16 @@ namespace cascade {
 namespace {
 
 constexpr int64_t kSliceTokensMin = 32;
-constexpr double kFirstEnd = 256;  // of the positions that are kept together first
-// A new measurement counts a quarter, as in SpeedEstimate; the first ones are averaged.
+constexpr double kFirstEnd = 256;  // the first range of positions ends here
+// A new measurement has a weight of a quarter, as in SpeedEstimate; the first ones are averaged.
 constexpr double kLatestWeight = 0.25;
 // A measurement that differs by more than this factor from the earlier ones counts as if it
 // differed by this factor.
 constexpr double kJumpMax = 2;
 // After this many slices, the time at a position does not become more certain.
 constexpr int kCountSure = 4;
-// How wrong a measured time usually is, and a lower limit for how far b/a may be from its expected
-// value. Together they say how much the expected value counts.
+// How wrong a measured time usually is (relative), and how far b/a may be from its expected value,
+// at least. Together they decide how much the expected value counts.
 constexpr double kNoise = 0.1;
 constexpr double kGrowthDoubt = 2e-4;
 

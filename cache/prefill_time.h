@@ -22,7 +22,7 @@ class PrefillTime {
   void add(int64_t position, int64_t tokens, int64_t compute_us);
 
   // Microseconds that the tokens of positions [begin, end) take; 0 before the first measurement,
-  // and if there are none.
+  // and for an empty range.
   double us(int64_t begin, int64_t end) const;
   // The same for `tokens` tokens whose positions add up to `positions`.
   double us_of(double tokens, double positions) const;
@@ -38,7 +38,7 @@ class PrefillTime {
   // The first is for positions up to 256, the second up to 512, the third up to 1,024, and so on.
   std::array<Measured, 24> measured_;
   const double growth_;
-  bool only_short_ = false;  // what was measured was a slice of a few tokens
+  bool only_short_ = false;  // all measured slices were of a few tokens
   double first_us_ = 0;      // a
   double growth_us_ = 0;     // b
 };

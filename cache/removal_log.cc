@@ -11,8 +11,8 @@
 namespace cascade {
 namespace {
 
-// How many neighbours to look at, each way, for a later one that shares as much: there can be as
-// many prompts that begin alike and continue differently as the log has entries.
+// How many neighbours to look at in each direction for a newer entry that shares as many tokens.
+// This needs a limit: all entries of the log may begin alike and continue differently.
 constexpr int kNeighboursMax = 16;
 
 }  // namespace
@@ -54,7 +54,7 @@ void RemovalLog::add(const Digest& parent, uint32_t owner, std::span<const int32
   Entry& entry = entries_[added_ % capacity_];
   entry = {parent, owner, added_, why, tokens.size(), hash(tokens)};
   ++added_;
-  order_.erase(&entry);  // an equal one
+  order_.erase(&entry);  // an older equal entry
   order_.insert(&entry);
 }
 
@@ -62,7 +62,7 @@ std::optional<Removal> RemovalLog::find(const Digest& parent, uint32_t owner,
                                         std::span<const int32_t> tokens, size_t found) const {
   const Entry wanted = {parent, owner, 0, Removal::kEvicted, tokens.size(), hash(tokens)};
   const Entry* best = nullptr;
-  // Whether the entries farther away than `entry` may be as good.
+  // Notes `entry` if it is the best so far. False if entries farther away cannot be as good.
   const auto consider = [&](const Entry& entry) {
     if (entry.parent != parent || entry.owner != owner) return false;
     const auto count = static_cast<ptrdiff_t>(std::min(entry.count, wanted.count));

@@ -38,8 +38,8 @@ class RemovalLog {
   void add(const Digest& parent, uint32_t owner, std::span<const int32_t> tokens, Removal why);
 
   // Returns why a page was removed. `tokens` are the up to 64 tokens that a prompt has after
-  // `parent`. The reason is that of the removed page of `owner` there that shares most of these
-  // tokens, and more than the first `found`; if there are several, but not many, it is that of the
+  // `parent`. Of the removed pages of `owner` there that share more than the first `found` tokens,
+  // the one that shares most gives the reason; if there are several of these, but not many, the
   // latest. nullopt if there was none.
   std::optional<Removal> find(const Digest& parent, uint32_t owner, std::span<const int32_t> tokens,
                               size_t found) const;

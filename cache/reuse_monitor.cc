@@ -7,7 +7,7 @@
 namespace cascade {
 namespace {
 
-constexpr double kMeanWeight = 1.0 / 256;  // of a new eviction in the mean
+constexpr double kMeanWeight = 1.0 / 256;  // weight of a new eviction in the mean
 
 // A refault moves the factor by 1 %: hundreds of them double it, a burst does not. The range from a
 // fourth to four times the median gap contains what was best on any trace and capacity.

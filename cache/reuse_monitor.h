@@ -52,7 +52,7 @@ class ReuseMonitor {
   const GhostList& ghosts() const { return ghosts_; }
 
  private:
-  const size_t premature_evictions_max_;  // premature if fewer followed
+  const size_t premature_evictions_max_;  // an eviction is premature if fewer followed
   GhostList ghosts_;
   EvictionFilter long_ago_;
   ThrashDetector thrash_;

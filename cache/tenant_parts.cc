@@ -32,7 +32,8 @@ int64_t TenantParts::of(const std::string& tenant) const {
   return found == taken_.end() ? 0 : found->second;
 }
 
-// The first tenant has all of it; the second comes when two share it, the third when three do.
+// The first tenant takes all of it. The second then adds its part among two, the third its part
+// among three, and so on.
 int64_t TenantParts::most_in_all(int64_t amount, int64_t tenants, int64_t largest) {
   int64_t most = amount;
   for (int64_t sharers = 2; sharers <= tenants; ++sharers) {

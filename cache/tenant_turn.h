@@ -11,7 +11,7 @@ namespace cascade {
 // The requests that a tenant has, and what it is owed. A tenant that asks for one thing at a time
 // goes before tenants that have more to do than they get. It can never hold more than one place, so
 // the others lose little, and its user does not wait for anybody's queue. The others still get
-// their share, since a tenant that is owed the most possible goes before it.
+// their share, since a tenant with the largest possible credit goes even before it.
 struct TenantTurn {
   int64_t running = 0;       // requests
   bool asks_singly = false;  // has one request, and was not told to come back with another

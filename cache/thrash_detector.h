@@ -25,7 +25,7 @@ class ThrashDetector {
   // The alarm ends when refaults and far ones are no more than this share of the misses. In public
   // traces refaults are below 0.4 of the misses on average.
   static constexpr double kEndShare = 0.6;
-  // Fewer accesses do not justify a judgement; more would delay it.
+  // A window of fewer accesses would not justify a judgement; a longer one would delay it.
   static constexpr size_t kWindowMin = 16;
   static constexpr size_t kWindowMax = 10'000;
 
