@@ -25,7 +25,7 @@ Result<std::unique_ptr<Backup>> Backup::begin(Store& store, const std::string& f
 }
 
 Result<bool> Backup::step(uint64_t bytes_max) {
-  // Only what is committed has a lasting place.
+  // Commits first: only committed pages have lasting places.
   RETURN_IF_ERROR(store_.commit());
   FileCalls& calls = store_.directory().calls();
   const std::string kv = folder_ + "/kv";

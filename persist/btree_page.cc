@@ -8,7 +8,7 @@ namespace cascade {
 namespace {
 
 constexpr size_t kDatabaseHeaderBytes = 100;  // at the beginning of the first page
-constexpr size_t kFreeblockHeaderBytes = 4;   // where the next one is, and the size of this one
+constexpr size_t kFreeblockHeaderBytes = 4;   // the next block's place, this block's size
 
 // Numbers have two bytes, the higher one first.
 size_t number_at(std::span<const uint8_t> page, size_t at) {

@@ -31,7 +31,7 @@ class ChainTable {
   Status put(const ChunkChain& chain);
   // Notes that the chain is no longer pending. Success if there is none.
   Status settle(const std::string& tenant, const std::string& chunk_id);
-  // The chain of the chunk, if it is of the model. A damaged row counts as none.
+  // The chain of the chunk, if the chain belongs to the model. A damaged row counts as none.
   Result<std::optional<ChunkChain>> find(const Digest& model, const std::string& tenant,
                                          const std::string& chunk_id);
   // All chains of the model that are pending or belong to pinned chunks. Damaged rows are left out:

@@ -19,7 +19,8 @@ class ChunkStore {
 
   // Adds the chunk or replaces it.
   virtual Status put(const Chunk& chunk) = 0;
-  // Sets the values of a stored chunk that uses change; success if there is no such chunk.
+  // Sets those values of a stored chunk that change when it is used; success if there is no such
+  // chunk.
   virtual Status touch(const std::string& tenant, const std::string& id, int64_t hits,
                        int64_t registrations, int64_t last_used_us) = 0;
   // Removes the chunk; success if there is none.

@@ -1,4 +1,5 @@
-// A row has what a chunk has once; thoughts, parents and holders have tables of their own.
+// A chunk's row has the values that a chunk has only once; thoughts, parents and holders have
+// tables of their own.
 #include "persist/chunk_table.h"
 
 #include <sqlite3.h>
@@ -59,14 +60,14 @@ constexpr char kLoad[] =
     "WHERE number >= ? "
     "ORDER BY number";
 
-// The checksum of what a use changes.
+// The checksum of the values that change when the chunk is used.
 int64_t use_checksum(const Chunk& chunk) {
   return RowChecksum()
       .add_all(chunk.tenant, chunk.id, chunk.hits, chunk.registrations, chunk.last_used_us)
       .value();
 }
 
-// The checksum of everything else.
+// The checksum of all other values.
 int64_t checksum(const Chunk& chunk) {
   const GenerationRecord& made = chunk.generation;
   RowChecksum sum;
@@ -87,7 +88,7 @@ int64_t checksum(const Chunk& chunk) {
   }
   sum.add(static_cast<int64_t>(chunk.parent_ids.size()));
   for (const std::string& id : chunk.parent_ids) sum.add(id);
-  // Rows that are older than holders have none.
+  // Chunks that were stored before holders existed have no such rows.
   for (const Holder& holder : chunk.holders) {
     sum.add_all(to_string(holder.kind), holder.label, holder.count, holder.expires_us,
                 int64_t{holder.priority}, holder.priority_until_us, int64_t{holder.pinned});

@@ -16,7 +16,7 @@ namespace cascade {
 // A chunk that a search found.
 struct SearchHit {
   std::string id;
-  std::string snippet;  // about a dozen words of the text, around what was found if that is in it
+  std::string snippet;  // about a dozen words of the text, around its first match if there is one
   bool operator==(const SearchHit&) const = default;
 };
 

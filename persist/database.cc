@@ -15,7 +15,7 @@ namespace {
 
 // The settings of every connection. Deleted content is overwritten. What does not fit into the
 // cache is written to the log, never to temporary files. A commit that makes the log longer than 4
-// MiB copies the log into the database and cuts it back.
+// MiB copies the log into the database and shortens the log again.
 constexpr char kSettings[] =
     "PRAGMA locking_mode=EXCLUSIVE;"
     "PRAGMA temp_store=MEMORY;"
@@ -156,7 +156,7 @@ Status Database::connect(const char* settings) {
                     SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE;
   if (sqlite3_open_v2(path_.c_str(), &handle_, flags, vfs_.name()) != SQLITE_OK) return error();
   sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  // Only a new database accepts these two.
+  // The number of reserved bytes and the page size take effect only in a new database.
   int reserved = kDatabaseReservedBytes;
   sqlite3_file_control(handle_, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
   RETURN_IF_ERROR(execute("PRAGMA page_size=4096;"));
@@ -241,8 +241,8 @@ void Database::rollback() {
 
 Status Database::empty_log() {
   RETURN_IF_ERROR(execute("PRAGMA wal_checkpoint(TRUNCATE)"));
-  // The cache still has what the VFS cleared on the way into the file. The next change of a cached
-  // page would write that to the log.
+  // The cached pages still have the bytes that the VFS cleared while it wrote the pages to the
+  // file. The next change of a cached page would write these bytes to the log.
   sqlite3_db_release_memory(handle_);
   return {};
 }

@@ -62,7 +62,7 @@ class Query {
  private:
   sqlite3_stmt* statement_;
   int bound_ = 0;
-  int bind_result_ = 0;  // the first one that failed
+  int bind_result_ = 0;  // the first error of binding a value
 };
 
 // Changes come in groups: the first change() after a commit() begins a transaction, and commit()
@@ -72,8 +72,8 @@ class Query {
 // kInvalidArgument (a value that the schema refuses), kUnsupported. field = the database's path.
 class Database {
  public:
-  // Opens or creates the database `path`, exclusively, with a write-ahead log. Every change that
-  // was durable before is in it, also those that were only in the log. `vfs` must outlive this.
+  // Opens or creates the database `path`, exclusively, with a write-ahead log. The opened database
+  // has every change that was durable, even if only the log had it. `vfs` must outlive this.
   static Result<std::unique_ptr<Database>> open(const SqliteVfs& vfs, const std::string& path);
   // Opens a database that may be damaged, to read what can be read. The files stay as they are.
   static Result<std::unique_ptr<Database>> open_damaged(const SqliteVfs& vfs,

@@ -1,4 +1,4 @@
-// A finding that a second pass still has was not repaired.
+// What a second pass still finds was not repaired.
 #include "persist/fsck.h"
 
 #include <set>

@@ -1,4 +1,4 @@
-// A check as people ask for it: what is wrong, and what of that was repaired.
+// A check with a result for people: what is wrong, and what of that was repaired.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class Fsck {
 
   // Everything that was wrong, in the order in which it was found. Call it when the check is done.
   std::vector<Found> found() const;
-  // Pages that were verified so far, by a repair's first pass, and their bytes.
+  // The pages that were verified so far (with a repair: by its first pass), and their bytes.
   uint64_t pages() const { return pages_; }
   uint64_t bytes() const { return bytes_; }
 

@@ -12,8 +12,8 @@ namespace cascade {
 namespace {
 
 constexpr size_t kRowsAtATime = 64;
-// A file is rewritten when its pages take less than 1/kLiveDivisor of it. Then no more is written
-// again than becomes free.
+// A file is rewritten when its pages take less than 1/kLiveDivisor of it. So a rewrite never writes
+// more than it frees.
 constexpr uint64_t kLiveDivisor = 2;
 
 std::string page_name(const PagePlace& place) {

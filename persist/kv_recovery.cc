@@ -102,8 +102,8 @@ Status KvStore::reconcile_file(int64_t number, UnnamedPages unnamed) {
     ASSIGN_OR_RETURN(length, (*opened)->length());
   }
   if (length < state.bytes) {
-    // Forgets the records that begin at or after the end of the file. A record that only ends after
-    // it was cut off, and is found to be bad when it is read.
+    // Forgets the records that begin at or after the end of the file. A record that begins before
+    // the end but was cut off there is found to be bad when it is read.
     const uint64_t whole = length / kKvBlockBytes * kKvBlockBytes;
     ASSIGN_OR_RETURN(const std::vector<Digest> lost, table_.remove_from(number, whole));
     counters_.pages_missing += lost.size();
@@ -121,8 +121,8 @@ Status KvStore::reconcile_file(int64_t number, UnnamedPages unnamed) {
   return state.state == KvFileState::kAbandoned ? Status() : adopt_tail(**opened, state);
 }
 
-// Sets aside what is in the place of a KV file and cannot be one. It must not stop anybody, because
-// K and V can be computed again.
+// Sets aside something in the place of a KV file that cannot be one. The open goes on, because K
+// and V can be computed again.
 void KvStore::put_aside(int64_t number, const std::string& what_it_is) {
   const std::string path = kv_file_path(folder_, number);
   const auto moved = set_aside(calls_, folder_, path.substr(folder_.size() + 1));
@@ -140,7 +140,7 @@ Status KvStore::take_file(int64_t number, UnnamedPages unnamed) {
     put_aside(number, opened.error().message);
     return {};
   }
-  if (!opened.ok()) {  // nothing depends on it
+  if (!opened.ok()) {  // nothing depends on this file
     findings_.push_back({file_name(number), "is left alone: " + opened.error().to_string()});
     return {};
   }
@@ -161,8 +161,8 @@ Status KvStore::take_file(int64_t number, UnnamedPages unnamed) {
   return {};
 }
 
-// Cuts off what no row names. It is of a commit that was not acknowledged, and nothing would
-// account for it: it would outlive the chunk to which it may belong.
+// Cuts off the part that no row names. A commit that was not acknowledged wrote it, and nothing
+// would account for the part: it would outlive the chunk to which it may belong.
 Status KvStore::cut_tail(KvFile& file, File& state, uint64_t length) {
   state.dirty = true;
   if (file.truncate(state.bytes).ok()) return table_.put_file(row_of(file.number()));
@@ -174,14 +174,15 @@ Status KvStore::cut_tail(KvFile& file, File& state, uint64_t length) {
   return table_.put_file(row_of(file.number()));
 }
 
-// Finds the pages after the end that the row names, and cuts off what follows the last of them.
+// Finds the pages after the end that the file's row names, and cuts off everything after the last
+// of these pages.
 Status KvStore::adopt_tail(KvFile& file, File& state) {
   ASSIGN_OR_RETURN(const uint64_t length, file.length());
   const uint64_t adopted_before = counters_.pages_adopted;
   uint64_t at = round_up(std::max(state.bytes, uint64_t{kKvBlockBytes}), uint64_t{kKvBlockBytes});
   while (at + kKvBlockBytes <= length) {
     ASSIGN_OR_RETURN(const std::vector<uint8_t> block, file.read_block(at));
-    // If the header of the file is damaged, its first page tells the id.
+    // If the header of the file is damaged, the first page still has the file's id.
     if (state.file_id == 0) state.file_id = kv_page_file_id(block, at).value_or(0);
     const auto header = decode_kv_page_header(block, state.file_id, at);
     const uint64_t record = header ? header->record_bytes() : kKvBlockBytes;
@@ -203,7 +204,7 @@ Status KvStore::adopt_tail(KvFile& file, File& state) {
 
 Status KvStore::adopt_page(const KvPageHeader& header, const PagePlace& place) {
   ASSIGN_OR_RETURN(const auto stored, table_.find(header.key));
-  if (stored) {  // the other copy of a move that was not committed
+  if (stored) {  // this is the other copy of a move that was not committed
     RETURN_IF_ERROR(table_.put_scrub(scrub_of(place)));
     scrubs_.push_back(scrub_of(place));
     return {};

@@ -52,20 +52,20 @@ struct PageRead {
 
 struct PagesRead {
   size_t good = 0;             // how many pages from the first on were read and verified
-  std::optional<Error> error;  // why the next page was not; none if all are good
+  std::optional<Error> error;  // why the next page is not good; none if all are good
 };
 
 struct KvCounters {
   uint64_t pages_written = 0;
   uint64_t pages_read = 0;
-  uint64_t pages_bad = 0;      // damaged ones, which are forgotten
-  uint64_t pages_adopted = 0;  // found in files at the start, without rows
-  uint64_t pages_missing = 0;  // rows at the start, without files
+  uint64_t pages_bad = 0;      // damaged pages, which were forgotten
+  uint64_t pages_adopted = 0;  // pages without rows, found in files at the start
+  uint64_t pages_missing = 0;  // rows without files, found at the start
   uint64_t files_abandoned = 0;
-  // By verify() and copy_pages(), headers included.
+  // What verify() verified and copy_pages() copied, headers included.
   uint64_t pages_verified = 0, bytes_verified = 0;
   uint64_t pages_copied = 0, bytes_copied = 0;
-  uint64_t pages_not_copied = 0;  // bad ones
+  uint64_t pages_not_copied = 0;  // bad pages, which a copy leaves out
 };
 
 // What to do with pages in files that no row names.
@@ -110,7 +110,7 @@ class KvStore {
     return table_.oldest(bytes, kept);
   }
 
-  // Which chunks have text in pages: as PageTable.
+  // Notes on which chunks have text in which pages: as PageTable.
   Status put_use(const PageUseRow& use) { return table_.put_use(use); }
   Result<std::vector<Digest>> pinned_texts() { return table_.pinned_texts(); }
   Result<std::vector<PageUseRow>> uses(const Digest& model) { return table_.uses(model); }
@@ -124,12 +124,13 @@ class KvStore {
   // Forgets pages; pages that are not stored are no error. After the commit their bytes, token ids
   // included, are overwritten or given back.
   Status remove(std::span<const Digest> keys);
-  // Forgets the pages that were found, except those that were stored for a chunk or prefix since.
-  // Nobody knows whose text they have, so they are removed with the first chunk that is deleted.
+  // Forgets the pages that were found in files without a row, except those that were stored again
+  // for a chunk or prefix. Nobody knows whose text they have, so they are removed with the first
+  // chunk that is deleted.
   Status remove_found();
 
   // Whether the bytes of the pages that the last commit removed are erased. False if a call failed:
-  // it is tried again with the next commit, and at the next open().
+  // erasing is tried again with the next commit, and at the next open().
   bool is_clean() const;
 
   // Moves the pages of files that are more than half empty to other files, about `bytes_max` bytes
@@ -245,8 +246,8 @@ class KvStore {
   int64_t number_max_ = 0;     // the highest number that a file has or had
   bool folder_dirty_ = false;  // names are to be synchronised before the next commit
   std::vector<Move> moves_;
-  std::vector<Scrub> scrubs_;           // committed or about to be; not done yet, oldest first
-  size_t scrubs_tried_ = 0;             // how many of them an earlier commit has tried
+  std::vector<Scrub> scrubs_;           // of committed or current changes; oldest first, not done
+  size_t scrubs_tried_ = 0;             // how many of `scrubs_` an earlier commit has tried
   bool scrubbed_all_ = true;            // whether the last commit's scrubs are all done
   std::vector<Scrub> scrubbed_;         // done, but not synchronised
   std::unique_ptr<KvFile> pass_file_;   // the file that a pass reads
@@ -254,7 +255,7 @@ class KvStore {
   std::vector<Digest> unwritten_;
   std::vector<Digest> forgotten_;
   std::vector<Digest> deleted_;
-  bool may_have_found_ = true;  // whether there may be found pages that nothing accounts for
+  bool may_have_found_ = true;  // whether found pages may be left: see remove_found()
   KvCounters counters_;
   Findings findings_;
 };

@@ -270,7 +270,7 @@ Result<std::set<Digest>> PageTable::chains_of(std::span<const Digest> ends) {
 }
 
 // A page cannot be found without those before it. So the pages that continue from the oldest page
-// come before it, although they may have been used later.
+// precede it in the result, although they may have been used later.
 Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes, std::span<const Digest> kept) {
   ASSIGN_OR_RETURN(const std::set<Digest> kept_keys, chains_of(kept));
   ASSIGN_OR_RETURN(Query query,
@@ -341,7 +341,7 @@ Status PageTable::put_owner(const PageOwner& owner) {
     Digest key = owner.end;
     while (true) {
       ASSIGN_OR_RETURN(const bool added, put_one_owner(key, owner.tenant, owner.chunk_id));
-      if (!added) return {};  // or it and those before it are noted already
+      if (!added) return {};  // not stored, or this page and those before have the owner
       RETURN_IF_ERROR(remove_found_mark(key));
       ASSIGN_OR_RETURN(Query parent, database_.query("SELECT parent_key FROM pages WHERE key=?"));
       ASSIGN_OR_RETURN(const bool found, parent.bind(as_blob(key)).next());

@@ -28,7 +28,7 @@ struct PagePlace {
 struct StoredPage {
   KvPageHeader header;
   PagePlace place;
-  int64_t last_used_us = 0;  // Unix time; 0: not since it was found without a row
+  int64_t last_used_us = 0;  // Unix time; 0: found without a row, not used since
   // False for a page that was found without a row: its bytes may not all have reached the disk.
   bool verified = true;
 };
@@ -64,7 +64,7 @@ struct KvFileRow {
   int64_t number = 0;
   uint64_t file_id = 0;
   KvFileState state = KvFileState::kOpen;
-  uint64_t bytes = 0;  // how much of it was committed
+  uint64_t bytes = 0;  // the committed length
 };
 
 // A range of a file whose content was deleted and is to be overwritten.
@@ -109,10 +109,10 @@ class PageTable {
   // pages come before it. Pages of the chains that end with `kept` are left out.
   Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept);
 
-  // Notes the owner of the page and of those before it, as far as they are stored. They no longer
-  // count as found.
+  // Notes the owner of the page and of those before it, as far as they are stored. These pages no
+  // longer count as found.
   Status put_owner(const PageOwner& owner);
-  // Notes that chunks account for the pages of the chains that their rows name.
+  // Notes for each chunk that it accounts for the pages of the chain that its row names.
   Status put_chunk_owners();
   // Notes that the page was found (kFoundPage).
   Status put_found(const Digest& key);

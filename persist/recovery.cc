@@ -36,7 +36,8 @@ Status set_aside(const StateDirectory& directory) {
   const std::string path = directory.database_path();
   const std::string damaged = damaged_path(directory);
   if (exists(calls, damaged)) {
-    // The database that is damaged now was not complete yet: the other one has more.
+    // The database that is damaged now is a new one that was not complete yet. The one that was set
+    // aside before has more, so it is kept.
     if (calls.remove(path) != 0 && errno != ENOENT) return io_error(path, errno);
     calls.remove(path + "-wal");
   } else {
@@ -78,7 +79,8 @@ Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
                                                 const SqliteVfs& vfs, bool rebuild,
                                                 Findings& findings) {
   {
-    // Done before a rebuild, too: then an intact database has no log when it is set aside.
+    // A rebuild opens the database too: this empties its log, so that an intact database is set
+    // aside without one.
     auto database = open_current(directory, vfs);
     if (!rebuild) {
       if (database.ok() || !is_damage(database.error())) return database;

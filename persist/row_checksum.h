@@ -2,7 +2,7 @@
 // one that did not.
 #pragma once
 
-#define XXH_INLINE_ALL  // the header is the library: the state lies in this object
+#define XXH_INLINE_ALL  // compiles the library into this file: the state is a member
 #include <xxhash.h>
 
 #include <bit>

@@ -207,7 +207,7 @@ CREATE TABLE page_owners(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Pages that continue from a page make room before it does.
+// For removing, to make space, the pages that continue from a page before the page itself.
 constexpr char kVersion3[] = R"sql(
 CREATE INDEX pages_by_parent ON pages(parent_key);
 )sql";

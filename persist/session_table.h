@@ -37,7 +37,7 @@ class SessionTable {
     std::vector<Policy> policies;
   };
   Salvaged salvage();
-  // Removes the rows that are left out above. Returns how many.
+  // Removes the rows that load() and load_policies() leave out. Returns how many.
   Result<size_t> repair();
 
  private:

@@ -90,7 +90,7 @@ std::set<std::string> words_of(std::string_view query) {
 
 // Where the snippet begins: some words before the first wanted one.
 size_t begin_of(std::string_view text, const std::set<std::string>& wanted) {
-  std::deque<size_t> begins;  // of the last words
+  std::deque<size_t> begins;  // where the last words begin
   for (auto word = next_word(text, 0); word; word = next_word(text, word->end)) {
     begins.push_back(word->begin);
     if (begins.size() > kWordsBefore + 1) begins.pop_front();

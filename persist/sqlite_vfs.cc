@@ -243,7 +243,7 @@ int access_file(sqlite3_vfs* vfs, const char* path, int, int* exists) {
   struct stat info = {};
   const bool found = of(vfs).calls.path_status(path, info) == 0;
   if (!found && errno != ENOENT) return SQLITE_IOERR_ACCESS;
-  // An empty log or journal counts as absent, as SQLite has it.
+  // An empty log or journal counts as absent, as in SQLite's own VFS.
   *exists = found && info.st_size > 0;
   return SQLITE_OK;
 }

@@ -55,8 +55,9 @@ class StateDirectory {
  private:
   static constexpr char kKvFolder[] = "kv";
 
-  // Anything in the place of that folder that cannot be used as one is set aside, because K and V
-  // can be computed again. A link to a folder is used: it is its owner's way to another disk.
+  // Makes DIR/kv/ if needed. Something in its place that cannot be used as a folder is set aside,
+  // because K and V can be computed again. A link to a folder is used: it is its owner's way to
+  // another disk.
   Status make_kv_folder();
 
   FileCalls& calls_;

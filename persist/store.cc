@@ -62,7 +62,7 @@ Status Store::remove(const std::string& tenant, const std::string& id) {
   return chunks_.remove(tenant, id);
 }
 
-// A new database is complete once it has what the one that was set aside had.
+// A new database is complete once it has the content of the database that was set aside.
 Status Store::fill_new_database() {
   RETURN_IF_ERROR(salvage(*directory_, chunks_, sessions_, findings_));
   return database_->change([&] { return database_->execute("UPDATE state SET complete=1"); });

@@ -80,7 +80,7 @@ class Store : public ChunkStore {
   Result<std::vector<Digest>> oldest_pages(uint64_t bytes, const Digest& kept);
 
   // Deleted texts stay in the search index and in the database's log for a while. Clears some of
-  // that, and commits; false when nothing of them is left on the disk. For idle time.
+  // these remains, and commits; false when the disk has none of them any more. For idle time.
   Result<bool> forget_step();
 
   ChunkTable& chunks() { return chunks_; }
@@ -99,7 +99,7 @@ class Store : public ChunkStore {
   Status start(const KvOptions& options);
   Status fill_new_database();
 
-  // In the order in which they need each other.
+  // Each member needs those above it.
   std::unique_ptr<StateDirectory> directory_;
   std::unique_ptr<SqliteVfs> vfs_;
   std::unique_ptr<Database> database_;
