@@ -37,7 +37,8 @@ std::optional<Isa> isa_from_string(std::string_view name) {
 
 namespace {
 
-constexpr size_t kExpandedBytes = 256 << 10;  // beside the rows of a pass (generic/quantized.h)
+constexpr size_t kExpandedBytes = 256 << 10;  // The expanded panels share the cache with the rows
+                                              // of a pass (generic/quantized.h).
 
 size_t expanded_panel_bytes(int k) {
   return static_cast<size_t>(row_groups(k)) * kGroup * kPanelChannels;

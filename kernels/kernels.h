@@ -99,10 +99,10 @@ struct AttentionArgs {
   float scale;                         // of q.k, usually 1/sqrt(head_dim)
   float soft_cap;                      // of the scores; 0 = none
   int window;                          // 0 = unlimited
-  int sinks;                           // first keys that a window does not hide
+  int sinks;                           // how many first keys a window does not hide
   const uint8_t* const* const* pages;  // [rows]: page i holds keys [64 i, 64 i + 64)
   size_t key_offset;                   // of this layer's and head's key block in a page, bytes
-  size_t value_offset;                 // and of its value block
+  size_t value_offset;                 // the same for the value block
   int rows;                            // <= kAttentionRowsMax
   const float* const* queries;         // [rows]: head_dim floats each
   const int32_t* positions;            // [rows]: absolute position of the row's token

@@ -98,7 +98,7 @@ void pack_rows(const PackedMatrix& matrix, int rows, size_t size, const Read& re
     for (int i = 0; i < some; ++i) {
       encode(matrix, &elements[i * size], first + i, &words[i * count], panel);
     }
-    // The words of missing rows are 0, even in codings where that is not the code of the number 0.
+    // The words of missing rows are 0, even if the coding writes the number 0 in another way.
     std::fill(words.begin() + static_cast<ptrdiff_t>(some * count), words.end(), 0u);
     interleave(words.data(), count, first, panel);
   }

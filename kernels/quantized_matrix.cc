@@ -43,7 +43,7 @@ float round_small(float x) {
   return (x + kMagic) - kMagic;
 }
 
-// A scale that is not above kScaleMin counts as 0: scaled weights could be too large for the
+// A scale that is not above kScaleMin counts as 0: weights divided by it could be too large for the
 // rounding above.
 float inverse(float scale) {
   constexpr float kScaleMin = 1e-30f;

@@ -47,7 +47,7 @@ struct I16 {
         _mm_packs_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, more));
   }
-  // As 16 bytes; each in [0, 255].
+  // Stores the values as 16 bytes; each must be in [0, 255].
   void store_uint8(uint8_t* p) const {
     const __m128i words =
         _mm_packs_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
@@ -55,7 +55,7 @@ struct I16 {
         _mm_packs_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(words, more));
   }
-  // The low (0) or high (1) halves of 16 bytes.
+  // The low (half = 0) or high (half = 1) four bits of each of 16 bytes.
   static I16 load_half_bytes(const uint8_t* p, int half) {
     const auto widen = [half](const uint8_t* q) {
       const __m256i bytes =
@@ -78,11 +78,11 @@ struct I16 {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(u8, s8), _mm256_set1_epi16(1));
   }
 
-  struct Bytes {  // four of each of 16 lanes
+  struct Bytes {  // four bytes for each of 16 lanes
     __m256i low;
     __m256i high;
   };
-  // The low halves of 64 bytes, and the high halves.
+  // The low four bits of 64 bytes, and the high four bits.
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     const __m256i mask = _mm256_set1_epi8(15);
     const __m256i a = load(p), b = load(p + 32);
@@ -112,7 +112,8 @@ struct I16 {
 };
 
 // Adds products of bytes in pairs as 16-bit numbers (which must not saturate), then in fours. |w| *
-// (x with the sign of w) keeps the unsigned factor at 128 and the products at 32,512.
+// (x with the sign of w) keeps the unsigned factor at most 128 and the sum of a pair at most
+// 32,512.
 struct PairDot {
   using Int = I16;
   using Bytes = I16::Bytes;
@@ -140,19 +141,20 @@ struct PairDot {
   }
   // The same, for an x that no other product uses.
   static I16 dot_once(I16 sum, const Weights& w, const int8_t* x) { return dot(sum, w, x); }
-  // The low halves of 64 bytes, and the high halves times 2^kHighShift.
+  // Loads the low four bits of 64 bytes, and the high four bits times 2^kHighShift.
   static constexpr int kHighShift = 0;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     Int::load_nibbles(p, low, high);
   }
-  // The same for the results of load_nibbles: 15 * 127 * 2 fits 16 bits.
+  // dot() for the results of load_nibbles: 15 * 127 * 2 fits 16 bits.
   static I16 dot_nibbles(I16 sum, const Bytes& w, const int8_t* x) {
     const __m256i xs = I16::four(x);
     return {_mm256_add_epi32(sum.low, I16::dot_pairs(w.low, xs)),
             _mm256_add_epi32(sum.high, I16::dot_pairs(w.high, xs))};
   }
 
-  // Signed values in [-127, 127] and unsigned x = 2 * (x / 2) + x % 2, whose products fit.
+  // Multiplies signed values in [-127, 127] by unsigned x = 2 * (x / 2) + x % 2: the products of
+  // the two parts fit 16 bits.
   struct Values {
     __m256i low, high;
   };

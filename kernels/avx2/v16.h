@@ -11,7 +11,7 @@ namespace cascade::avx2 {
 
 struct V16 {
   // Register tiles, with two registers per vector: of 16 registers, 12 hold accumulators, 2 weights
-  // and 1 a broadcast. Few rows: 12 + 2 + 1 as well.
+  // and 1 a broadcast. This also holds for few rows.
   static constexpr int kGemmRows = 6, kGemmPanels = 1;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 3;
   // Attention: 2 rows by 32 keys (scores) or 32 channels (values).
@@ -146,7 +146,7 @@ struct V16 {
     return {_mm256_cvtph_ps(_mm256_castsi256_si128(x)),
             _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1))};
   }
-  // All ones in those of 8 lanes i for which offset + i < count.
+  // All ones in lane i of 8 if offset + i < count, else 0.
   static __m256i first(int count, int offset) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(count - offset), lanes);

@@ -33,15 +33,15 @@ struct I16 {
   I16 first_bytes() const { return {_mm512_and_si512(v, _mm512_set1_epi32(255))}; }
   I16 second_bytes() const { return {_mm512_srli_epi32(v, 8)}; }
   int32_t sum() const { return _mm512_reduce_add_epi32(v); }
-  // As 16 bytes; each in [-128, 127].
+  // Stores the values as 16 bytes; each must be in [-128, 127].
   void store_int8(int8_t* p) const {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v));
   }
-  // As 16 bytes; each in [0, 255].
+  // Stores the values as 16 bytes; each must be in [0, 255].
   void store_uint8(uint8_t* p) const {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v));
   }
-  // The low (0) or high (1) halves of 16 bytes.
+  // The low (half = 0) or high (half = 1) four bits of each of 16 bytes.
   static I16 load_half_bytes(const uint8_t* p, int half) {
     const __m512i bytes =
         _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -49,8 +49,8 @@ struct I16 {
                       : _mm512_srli_epi32(bytes, 4)};
   }
 
-  using Bytes = __m512i;  // four of each of 16 lanes
-  // The low halves of 64 bytes, and the high halves.
+  using Bytes = __m512i;  // four bytes for each of 16 lanes
+  // The low four bits of 64 bytes, and the high four bits.
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     const __m512i mask = _mm512_set1_epi8(15);
     const __m512i both = _mm512_loadu_si512(p);
@@ -76,8 +76,8 @@ struct I16 {
 };
 
 // Without VNNI: adds products of bytes in pairs as 16-bit numbers (which must not saturate), then
-// in fours. |w| * (x with the sign of w) keeps the unsigned factor at 128 and the products at
-// 32,512.
+// in fours. |w| * (x with the sign of w) keeps the unsigned factor at most 128 and the sum of a
+// pair at most 32,512.
 struct PairDot {
   using Int = I16;
   using Bytes = I16::Bytes;
@@ -107,17 +107,18 @@ struct PairDot {
   }
   // The same, for an x that no other product uses.
   static I16 dot_once(I16 sum, const Weights& w, const int8_t* x) { return dot(sum, w, x); }
-  // The low halves of 64 bytes, and the high halves times 2^kHighShift.
+  // Loads the low four bits of 64 bytes, and the high four bits times 2^kHighShift.
   static constexpr int kHighShift = 0;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     Int::load_nibbles(p, low, high);
   }
-  // The same for the results of load_nibbles: 15 * 127 * 2 fits 16 bits.
+  // dot() for the results of load_nibbles: 15 * 127 * 2 fits 16 bits.
   static I16 dot_nibbles(I16 sum, Bytes w, const int8_t* x) {
     return {_mm512_add_epi32(sum.v, dot_pairs(w, _mm512_set1_epi32(four_bytes(x))))};
   }
 
-  // Signed values in [-127, 127] and unsigned x = 2 * (x / 2) + x % 2, whose products fit.
+  // Multiplies signed values in [-127, 127] by unsigned x = 2 * (x / 2) + x % 2: the products of
+  // the two parts fit 16 bits.
   using Values = __m512i;
   static Values load_values(const uint8_t* p) { return _mm512_loadu_si512(p); }
   static I16 dot_unsigned(I16 sum, Values w, const uint8_t* x) {

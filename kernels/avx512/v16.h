@@ -10,8 +10,8 @@
 namespace cascade::avx512 {
 
 struct V16 {
-  // Register tiles: of 32 registers, 24 hold accumulators, 2 weights and 1 a broadcast. Few rows:
-  // 16 + 4 + 1.
+  // Register tiles: of 32 registers, 24 hold accumulators, 2 weights and 1 a broadcast. For few
+  // rows these are 16, 4 and 1.
   static constexpr int kGemmRows = 12, kGemmPanels = 2;
   static constexpr int kGemmFewRows = 4, kGemmFewPanels = 4;
   // Attention: 4 rows by 64 keys (scores) or 64 channels (values).

@@ -11,9 +11,9 @@ using avx512::I16;
 struct VnniDot {
   using Int = I16;
   using Bytes = I16::Bytes;
-  // Register tiles: of 32 registers, 24 hold accumulators, 2 weights and 1 a broadcast. Few rows:
-  // one stream of weights, and as few instructions per weight as possible, so that a core sees far
-  // ahead in the stream.
+  // Register tiles: of 32 registers, 24 hold accumulators, 2 weights and 1 a broadcast. Few rows
+  // use one stream of weights, and as few instructions per weight as possible, so that a core sees
+  // far ahead in the stream.
   static constexpr int kGemmRows = 12, kGemmPanels = 2, kGemmBlocksRows = 6;
   static constexpr int kGemmFewRows = 8, kGemmFewPanels = 1;
   // Attention: 4 rows by 64 keys (scores) or 64 channels (values).
@@ -42,14 +42,15 @@ struct VnniDot {
         : "v"(w), "m"(*reinterpret_cast<const Four*>(x)));
     return sum;
   }
-  // The low halves of 64 bytes, and the high halves in place, which makes them 16 times as large.
+  // Loads the low four bits of 64 bytes, and the high four bits in place: these are 16 times as
+  // large.
   static constexpr int kHighShift = 4;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     const __m512i both = _mm512_loadu_si512(p);
     low = _mm512_and_si512(both, _mm512_set1_epi8(0x0F));
     high = _mm512_and_si512(both, _mm512_set1_epi8(static_cast<char>(0xF0)));
   }
-  // The same for the results of load_nibbles.
+  // dot_once() for the results of load_nibbles.
   static I16 dot_nibbles(I16 sum, Bytes w, const int8_t* x) { return dot_once(sum, w, x); }
 
   // Signed values in [-127, 127] and unsigned x.

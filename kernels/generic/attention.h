@@ -25,8 +25,8 @@ namespace cascade::generic {
   return past & (~below(position + 1 - args.window) | below(args.sinks));
 }
 
-// Turns the scores of a row against one tile, capped if asked, into exponentials, which are 0 where
-// hidden. Also computes the tile's maximum and sum.
+// Turns the scores of a row against one tile, capped if asked, into exponentials, which are 0 for
+// hidden keys. Also computes the tile's maximum and sum.
 template <class V, KvType kType>
 inline void exponentials_of_row(const AttentionArgs& args, const AttentionScratch& scratch, int row,
                                 uint64_t visible, const TileScales& tile_scales) {

@@ -13,8 +13,8 @@ struct AttentionScratch {
   float* scores;      // [rows][64]: scores, then exponentials
   float* tile_sum;    // [rows]
   float* tile_max;    // [rows]
-  float* old_factor;  // [rows]: of the values before the tile
-  float* new_factor;  // [rows]: of the tile; int8: of its integer sums
+  float* old_factor;  // [rows]: factor of the values before the tile
+  float* new_factor;  // [rows]: factor of the tile's values; int8: of its integer sums
   // The split in progress.
   float* max;     // [rows]
   float* sum;     // [rows]

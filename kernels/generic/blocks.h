@@ -13,8 +13,8 @@ template <class Body, int... kIndices>
   (body(std::integral_constant<int, kIndices>{}), ...);
 }
 
-// Calls body(0) ... body(kCount - 1), each with a constant: arrays that are indexed by it live in
-// registers. GCC unrolls plain loops too late for that. `body` must be always_inline.
+// Calls body(0) ... body(kCount - 1), each with a constant: arrays that are indexed by the constant
+// live in registers. GCC unrolls plain loops too late for that. `body` must be always_inline.
 template <int kCount, class Body>
 [[gnu::always_inline]] inline void unroll(const Body& body) {
   unroll_over(body, std::make_integer_sequence<int, kCount>{});
@@ -41,7 +41,7 @@ constexpr size_t kAheadBytes = 4608;
   __builtin_prefetch(static_cast<const uint8_t*>(now) + kAheadBytes);
 }
 
-// Prefetches `count` bytes; they need not exist.
+// Prefetches `count` bytes; the memory need not exist.
 [[gnu::always_inline]] inline void prefetch_bytes(const uint8_t* from, size_t count) {
   for (size_t i = 0; i < count; i += 64) __builtin_prefetch(from + i);
 }

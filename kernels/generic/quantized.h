@@ -51,7 +51,7 @@ inline void quantize_row(const float* x, int k, uint8_t* data, int rows, int ind
 }
 
 // Adds kSteps * 4 products to each sum of kRows rows and kPanels int8 panels, `stride` bytes apart.
-// `from` and `four` are the first weights and values of the rows.
+// `from` is the first weight of the first panel, `four` the first value of the first row.
 template <class D, int kLanes, int kSteps, int kRows, int kPanels>
 [[gnu::always_inline]] inline void int8_steps(const uint8_t* from, size_t stride,
                                               const int8_t* four,
@@ -90,7 +90,7 @@ template <class D, int kLanes, int kRows, int kPanels>
                                     sum);
 }
 
-// The same for block number `block`, which has 32 weights.
+// The same for one block of 32 weights, number `block`.
 template <class D, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void int8_block(const uint8_t* weights, size_t stride,
                                               const QuantizedRow& x, int block,
@@ -181,7 +181,7 @@ struct PanelSource {
   size_t scales_stride;       // bytes
   size_t multipliers_offset;  // int4
   size_t to_next = 0;         // bytes to the panels that come next, if they are prefetched
-  size_t gap = 0;             // where in these the bytes are that no weights prefetch
+  size_t gap = 0;             // offset in the next panels of bytes that no weights prefetch
 };
 
 template <class V, bool kF16>
@@ -217,8 +217,8 @@ template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
 template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void add_blocks(const PanelSource& source, const QuantizedRow& x,
                                               int group, V (&total)[kRows][kPanels]) {
-  // Prefetches the next panels' scales in parts, one for each group: all of them at once, at the
-  // beginning of a panel, would keep the core from its weights.
+  // Prefetches the next panels' scales in parts, one for each group: prefetching all of them at
+  // once, at the beginning of a panel, would keep the core from its weights.
   constexpr size_t kScalesBytes = kGroup / kBlock * kPanelChannels * sizeof(uint16_t);
   if constexpr (kLanes != kRowBlock) {
     unroll<kPanels>([&](auto p) CASCADE_INLINE {
@@ -240,7 +240,7 @@ template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
       const V w_scale = weight_scales<V, true>(source, p, block);
       unroll<kRows>([&](auto r) CASCADE_INLINE {
         const V dot = sum[r][p].to_float();
-        // The same as a chain from 0, except for a possible -0. The totals do not show this
+        // This equals a chain from 0, except for a possible -0. The totals do not show this
         // difference, since they begin at +0.
         if constexpr (i == 0) {
           part[r][p] = dot * w_scale;
@@ -302,7 +302,8 @@ constexpr size_t kPassBytes = 384 << 10;
 template <class V, class D, Coding kCoding>
 inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource& source, int first,
                                 int last) {
-  // Groups of blocks need registers for their sums and for the values that these are added to.
+  // Groups of blocks need registers for the group's sums and for the totals that these are added
+  // to.
   constexpr int kRows = has_blocks(kCoding) ? D::kGemmBlocksRows : D::kGemmRows;
   constexpr int kPanels = D::kGemmPanels;
   static_assert(kRowBlock % kRows == 0);
@@ -356,8 +357,8 @@ inline void few_rows(const QuantizedGemmArgs& args) {
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
     for (int p = panel; !has_blocks(kCoding) && p < panel + kCount; ++p) {
-      // The previous panel prefetched nothing while it was at its factors, so as many bytes of this
-      // panel are still missing: prefetch them here.
+      // Nothing was prefetched while the previous panel's factors were read, so as many bytes of
+      // this panel are still missing: prefetch them here.
       prefetch_bytes(w.panel(p) + kAheadBytes - gap_bytes, gap_bytes);
       // The factors of the next panels are needed as soon as those panels begin.
       prefetch_bytes(w.panel(p + kCount) + weights_bytes, factors_bytes);

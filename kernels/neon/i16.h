@@ -52,11 +52,11 @@ struct I16 {
   int32_t sum() const {
     return vaddvq_s32(vaddq_s32(vaddq_s32(v[0], v[1]), vaddq_s32(v[2], v[3])));
   }
-  // As 16 bytes; each in [-128, 127].
+  // Stores the values as 16 bytes; each must be in [-128, 127].
   void store_int8(int8_t* p) const { vst1q_s8(p, bytes()); }
-  // As 16 bytes; each in [0, 255].
+  // Stores the values as 16 bytes; each must be in [0, 255].
   void store_uint8(uint8_t* p) const { vst1q_u8(p, vreinterpretq_u8_s8(bytes())); }
-  // The low (0) or high (1) halves of 16 bytes.
+  // The low (half = 0) or high (half = 1) four bits of each of 16 bytes.
   static I16 load_half_bytes(const uint8_t* p, int half) {
     const uint8x16_t both = vld1q_u8(p);
     const uint8x16_t x = half == 0 ? vandq_u8(both, vdupq_n_u8(15)) : vshrq_n_u8(both, 4);
@@ -90,7 +90,7 @@ struct I16 {
 // 127 and |w| <= 128.
 struct PairDot {
   using Int = I16;
-  struct Bytes {  // four of each of 16 lanes
+  struct Bytes {  // four bytes for each of 16 lanes
     int8x16_t v[4];
   };
   static constexpr int kGemmRows = 4, kGemmPanels = 1, kGemmBlocksRows = 4;
@@ -118,7 +118,7 @@ struct PairDot {
   }
   // The same, for an x that no other product uses.
   static I16 dot_once(const I16& sum, const Weights& w, const int8_t* x) { return dot(sum, w, x); }
-  // The low halves of 64 bytes, and the high halves times 2^kHighShift.
+  // Loads the low four bits of 64 bytes, and the high four bits times 2^kHighShift.
   static constexpr int kHighShift = 0;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     for (int i = 0; i < 4; ++i) {
@@ -127,7 +127,7 @@ struct PairDot {
       high.v[i] = vreinterpretq_s8_u8(vshrq_n_u8(both, 4));
     }
   }
-  // The same for the results of load_nibbles.
+  // dot() for the results of load_nibbles.
   static I16 dot_nibbles(const I16& sum, const Bytes& w, const int8_t* x) { return dot(sum, w, x); }
 
   // Signed values in [-127, 127] times unsigned values: a product fits 16 bits, a sum of two

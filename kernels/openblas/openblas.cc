@@ -57,7 +57,7 @@ void gemm(const GemmArgs& args) {
 }
 
 Sgemm load_sgemm() {
-  // The library must be told before it loads. A core type that the user has set stays.
+  // The library must be told the CPU type before it loads. A type that the user has set stays.
   if (const char* core = openblas_core_type()) {
     ::setenv("OPENBLAS_CORETYPE", core, /*overwrite=*/0);
   }

@@ -6,8 +6,8 @@
 namespace cascade {
 namespace {
 
-// Asks the CPU itself, since __builtin_cpu_supports of Clang 14 does not know the name. That the
-// system saves the registers follows from AVX2.
+// Asks the CPU itself, since __builtin_cpu_supports of Clang 14 does not know the name "f16c". The
+// check of AVX2 shows that the system saves the registers.
 bool has_f16c() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
