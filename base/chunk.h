@@ -30,7 +30,7 @@ int cascade_level(ChunkType type);
 
 // What happens to the KV of an output that contains thoughts (design.md, section 1).
 enum class ThinkPolicy {
-  kReprefill,  // default: the answer is prefilled again, without thoughts, in idle time: exact
+  kReprefill,  // the default, exact: in idle time the answer is prefilled again, without thoughts
   kKeep,       // the sampled tokens, thoughts included, are the history
   kDrop,       // no KV of the output is kept; its text is prefilled when it is used
 };
@@ -92,12 +92,13 @@ struct ChatMessage {
   // the template would do to it (policy kKeep).
   bool verbatim = false;
   std::string tool_calls{};    // assistant only: a JSON array as in OpenAI's API, or empty
-  std::string tool_call_id{};  // tool only: which call this is the result of; may be empty
+  std::string tool_call_id{};  // tool only: the id of the call with this result; may be empty
   std::string name{};          // tool only: the function's name; may be empty
   bool operator==(const ChatMessage&) const = default;
 };
 
-// With this many parents each, a list of 1,000 outputs still fits in a message.
+// The largest number of parents that are kept: with this many parents each, a list of 1,000 outputs
+// still fits in a message.
 inline constexpr size_t kParentIdsMax = 256;
 
 struct Chunk {
@@ -135,7 +136,7 @@ struct Chunk {
   bool pinned = false;
   int64_t expires_us = 0;  // Unix time; 0 = never
   int32_t priority = 0;
-  int64_t priority_until_us = 0;  // Unix time; from then on the type's default; 0 = for good
+  int64_t priority_until_us = 0;  // Unix time; then the type's default applies; 0 = for good
   std::string name;               // the latest name that it was given; may be empty; not unique
   int64_t registrations = 1;      // how often this content was registered
   // Outputs only: the chunks that the request named, in the request's order; at most the first

@@ -1,4 +1,4 @@
-// The names of the moments, and a counter that counts down to the one that ends the process.
+// The names of the moments, and a counter that counts down to the moment that ends the process.
 #include "base/failpoint.h"
 
 #include <signal.h>

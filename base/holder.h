@@ -27,7 +27,7 @@ struct Holder {
   int64_t count = 1;       // the number of retentions with equal terms; 1 for all other kinds
   int64_t expires_us = 0;  // Unix time; 0: never. A pinned holder does not expire
   int32_t priority = 0;
-  int64_t priority_until_us = 0;  // Unix time; from then on the type's default; 0: for good
+  int64_t priority_until_us = 0;  // Unix time; then the type's default applies; 0: for good
   bool pinned = false;            // keeps the pages from eviction; always true for kPin
   bool operator==(const Holder&) const = default;
 };

@@ -1,4 +1,5 @@
-// Checks a name. Besides other rules, making it harmless for a terminal must not change it.
+// Checks a name. Among other rules, a name must stay the same when it is made harmless for a
+// terminal.
 #include "base/model_name.h"
 
 #include "base/sanitized.h"

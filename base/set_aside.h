@@ -1,4 +1,4 @@
-// Moves whatever is in the place of a file that can be made again out of the way.
+// Clears the place of a file that can be made again: renames whatever is there.
 #pragma once
 
 #include <string>
