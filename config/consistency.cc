@@ -21,7 +21,7 @@ constexpr size_t kTenantBytesMax = 32;  // of a name: it is part of a path of 10
 constexpr std::string_view kPlain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
 
-// As browsers write it: a scheme and a host, with or without a port.
+// Whether `text` is an origin as browsers write it: a scheme and a host, with or without a port.
 bool is_origin(std::string_view text) {
   constexpr size_t kBytesMax = 300;  // a host name has at most 253
   const size_t colon = text.find("://");

@@ -1,4 +1,4 @@
-// A value may be a path that contains '=': what precedes it is a model's name only if it has no
+// A value may be a path that contains '=': the text before '=' is a model's name only if it has no
 // '/'.
 #include "config/model_choice.h"
 
