@@ -66,7 +66,7 @@ class OpenParts {
 // number is for needs that the plan did not foresee.
 constexpr int64_t kLastDescriptors = 16;
 
-// Raises the limit of descriptors as far as they are of use, and divides them.
+// Raises the limit of descriptors as far as more of them are of use, and divides the descriptors.
 Result<DescriptorPlan> divide_descriptors(const DaemonOptions& options, bool http,
                                           const std::optional<CurveDoor>& tcp) {
   const DescriptorNeeds needs = {.ipc_tenants = 1 + options.tenants.size(),
@@ -155,7 +155,7 @@ class Service {
     tell_progress();
     signals_io_.run();
     if (!ended) {
-      loader.detach();  // it ends only with the process, and leaves nothing half done
+      loader.detach();  // the load ends only with the process, and leaves nothing half done
       return false;
     }
     loader.join();
@@ -186,7 +186,7 @@ class Service {
         [this](const std::string& actor, const std::string& why) { on_failure(actor, why); });
     try {
       models_->start();
-    } catch (const std::exception& error) {  // the system has no thread or no descriptor for it
+    } catch (const std::exception& error) {  // no thread or descriptor was left for the router
       on_failure("models", error.what());
     }
     start_->serve(host_->model().name);
@@ -210,7 +210,7 @@ class Service {
     spdlog::info("stopped");
     const int exit_code = failed() ? kExitFailed : 0;
     http_.reset();
-    if (still_loading) host_.reset();  // then this object is not destroyed
+    if (still_loading) host_.reset();  // then this object's destructor never runs
     return exit_code;
   }
   // Whether some part could not go on.
@@ -220,7 +220,7 @@ class Service {
   void on_failure(const std::string& actor, const std::string& why) {
     spdlog::critical("actor {} failed too often ({}); the daemon stops", actor, why);
     failed_ = true;
-    // Posted, so that it is not lost between two calls of run().
+    // Posted, so that the stop is not lost between two calls of run().
     asio::post(signals_io_, [this] { signals_io_.stop(); });
   }
 
@@ -332,10 +332,10 @@ class Service {
   // SIGHUP reads the settings again. If there are none to read again, SIGHUP means that the
   // terminal of a daemon in the foreground was closed.
   asio::signal_set signals_{signals_io_, SIGINT, SIGTERM, SIGHUP};
-  int signal_ = 0;  // the signal that ends it; 0: an actor could not go on
+  int signal_ = 0;  // the signal that ends the service; 0: an actor could not go on
   asio::steady_timer beat_{signals_io_};
   asio::steady_timer progress_{signals_io_};
-  bool ready_ = false;  // and the service manager has been told
+  bool ready_ = false;  // the parts are open, and the service manager has been told
   OpenParts parts_;
   std::atomic<bool> failed_{false};
 };

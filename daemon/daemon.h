@@ -19,12 +19,12 @@ struct Surroundings {
 };
 
 // Opens the doors, loads the model, starts the actors, serves until SIGINT or SIGTERM, and stops in
-// good order, which removes the socket's file. Clients that come while the model is loaded are told
-// so; a signal that comes during the load ends the process, with 0. For SIGHUP see `around`.
-// Blocks. `on_ready` is called once clients can connect (on another thread, and again if the
-// gateway had to be restarted). Returns the process's exit code: 0 after a signal, 1 if an actor
-// failed too often. Errors: the reason why it could not start; the field begins with "--" if the
-// reason was an option.
+// good order, which removes the socket's file. During the load, clients are told that the model is
+// being loaded; a signal during the load ends the process, with 0. For SIGHUP see `around`. Blocks.
+// `on_ready` is called once clients can connect (on another thread, and again if the gateway had to
+// be restarted). Returns the process's exit code: 0 after a signal, 1 if an actor failed too often.
+// Errors: the reason why it could not start; the field begins with "--" if the reason was an
+// option.
 Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
                        const std::function<void()>& on_ready);
 

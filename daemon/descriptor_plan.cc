@@ -16,8 +16,8 @@ namespace {
 // and 2 at TCP. The rest is for short-lived descriptors: files of KV pages, a check or a backup, a
 // reload, a look at /proc.
 constexpr int64_t kOwn = 100, kIpcTenant = 14, kHttp = 12, kTcp = 16, kKeyTenant = 4;
-// Another model has 25. Only their users know how many are loaded at once: this number is for a few
-// of them, and a lack is noticed before a model is loaded.
+// Each further model has 25 descriptors. Only the users know how many models are loaded at once:
+// this number is enough for a few, and a lack of descriptors is noticed before a model is loaded.
 constexpr int64_t kOtherModels = 200;
 
 // The number of connections that a door wants, and the number below which it is useless.

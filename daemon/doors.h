@@ -63,7 +63,7 @@ class Doors {
     std::string tenant;
     std::string endpoint;
     int inherited = -1;               // a descriptor; -1: none
-    std::vector<SocketFile> files{};  // the files that are made here
+    std::vector<SocketFile> files{};  // the socket files that this process makes
   };
 
   void start_gateway(Door& door);

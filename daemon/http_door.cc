@@ -37,7 +37,8 @@ void warn_of_writers(const std::string& file) {
   }
 }
 
-// An inherited socket replaces the address; there may be only one. Takes ownership of all of them.
+// An inherited socket replaces the address; there may be only one inherited socket. Takes ownership
+// of all of them.
 Result<HttpListener> open_listener(const std::string& address, const std::vector<int>& inherited) {
   if (inherited.size() > 1) {
     for (const int descriptor : inherited) ::close(descriptor);
@@ -47,7 +48,8 @@ Result<HttpListener> open_listener(const std::string& address, const std::vector
   if (!inherited.empty()) return HttpListener::adopt(inherited.front());
   auto listener = HttpListener::open(address);
   if (listener.ok()) return listener;
-  // An address that cannot be bound is named here; a malformed one is in the message already.
+  // The message does not name an address that cannot be bound, so this adds it; a malformed address
+  // is in the message already.
   const Error& error = listener.error();
   const std::string what = error.code == ErrorCode::kInvalidArgument ? "" : error.field + ": ";
   return Error{error.code, "--http", what + error.message};

@@ -204,7 +204,8 @@ void ModelHost::start_worker(
 }
 
 void ModelHost::run_store(uint64_t incarnation) {
-  // The scheduler makes again what an earlier incarnation did not commit.
+  // The scheduler repeats the changes that an earlier incarnation of the store did not commit, so
+  // they are undone here.
   ChunkStore& chunks = store_ ? static_cast<ChunkStore&>(*store_) : memory_store_;
   const Status undone = chunks.rollback();
   if (!undone.ok()) throw std::runtime_error(undone.error().to_string());

@@ -27,7 +27,7 @@ class ModelHost {
   struct Place {
     std::string model;      // a folder or a GGUF file
     std::string state_dir;  // empty: nothing outlives the process
-    std::string label;      // follows its actors' names in logs; empty: the only model's
+    std::string label;      // follows its actors' names in logs; empty: the default model's
   };
 
   // Opens the state directory and loads the model; blocks. `packing` packs the weights; it is not
@@ -54,8 +54,8 @@ class ModelHost {
   // Asks the scheduler to stop: running requests end, and everything that was acknowledged is
   // durable.
   void ask_to_stop();
-  // The same if an actor has ended for good: nothing is waited for, and requests end without
-  // answers.
+  // Stops the host after an actor has ended for good: nothing is waited for, and requests end
+  // without answers.
   void give_up();
   // Waits until all actors have ended.
   void join();
@@ -83,7 +83,7 @@ class ModelHost {
   const std::unique_ptr<Model> model_;
   PageArena arena_;
   const std::unique_ptr<Store> store_;  // nullptr: nothing outlives the process
-  MemoryStore memory_store_;            // used in its place
+  MemoryStore memory_store_;            // used in place of store_
   Engine engine_;
   const std::shared_ptr<HostHealth> health_;
   std::mutex options_mutex_;

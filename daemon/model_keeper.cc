@@ -54,7 +54,7 @@ ModelKeeper::~ModelKeeper() = default;
 
 void ModelKeeper::rescan(std::function<void()> then) {
   if (scanning_) {
-    after_next_scan_.push_back(std::move(then));  // this scan may have passed it already
+    after_next_scan_.push_back(std::move(then));  // this scan may have passed the new files already
     return;
   }
   scanning_ = true;
@@ -190,8 +190,8 @@ void ModelKeeper::unload(const std::string& name, Done done) {
   request(false, name, std::move(done));
 }
 
-// A repeated request joins the operation that is under way or waits, if nothing else was asked of
-// the model since.
+// A repeated request joins the operation on the model that is under way or waits, if nothing else
+// was asked of the model since.
 void ModelKeeper::request(bool load, const std::string& name, Done done) {
   if (on_stopped_) {
     if (done) done(keeper_stops());
@@ -428,7 +428,7 @@ void ModelKeeper::host_ended(const std::string& name) {
   Model& model = models_.at(name);
   hooks_.on_ended(name);
   health_.remove(*model.loaded->host->health());
-  // The end of the model's context waits for the ports that were just closed.
+  // Ending the model's context waits for the ports that were just closed, so a job does it.
   jobs_.run([this, name,
              loaded = std::exchange(model.loaded, nullptr)]() mutable -> std::function<void()> {
     loaded.reset();

@@ -23,7 +23,7 @@ namespace cascade {
 
 // Tells what happens to the models that the keeper is asked for. Called on its thread.
 struct KeeperHooks {
-  std::function<void(const std::string&)> on_loaded;  // it takes requests, perhaps again
+  std::function<void(const std::string&)> on_loaded;  // the model takes requests, perhaps again
   std::function<void(const std::string&, const Error&)> on_not_loaded;
   // The model's actors have ended: ports to its context must be closed now.
   std::function<void(const std::string&)> on_ended;
@@ -99,11 +99,11 @@ class ModelKeeper {
     std::vector<Done> done{};
     Status refusal{};                     // why a load must be refused
     bool checked = false;                 // the check of a load that needs room has passed
-    std::vector<std::string> unloaded{};  // models that made room for it
-    bool restores = false;                // nobody asked: it is to be in memory again
+    std::vector<std::string> unloaded{};  // models that made room for this load
+    bool restores = false;                // no client asked: the model was in memory before
   };
-  // The state of a load, in this order: it begins or is refused; it is being checked, or another
-  // model is being unloaded for it; requests of another model must end first.
+  // The state of a load. kDecided: it begins or is refused. kOnTheWay: its model is being checked,
+  // or another model is being unloaded for it. kAwaited: requests of another model must end first.
   enum class Room { kDecided, kOnTheWay, kAwaited };
 
   void take(Catalog catalog, CatalogEntry default_model);
@@ -119,7 +119,7 @@ class ModelKeeper {
   void begin_load(Model& model);
   void finish_load(const std::string& name, const Result<std::shared_ptr<LoadedModel>>& loaded);
   void note_failure(const std::string& name, const Error& why);
-  void refuse(Error why);  // a copy: the operation that has the error ends
+  void refuse(Error why);  // by value: the operation that has the error ends
   void bring_back(const std::vector<std::string>& names, const std::string& failed);
   void fail_host(const std::string& name, const LoadedModel* of, const std::string& actor,
                  const std::string& why);

@@ -85,7 +85,7 @@ Result<std::shared_ptr<LoadedModel>> load_host(const DaemonOptions& options,
     return model;
   });
   if (loaded.ok() || !is_new) return loaded;
-  // Nobody was told of anything in the folder.
+  // Nobody was told of anything in the folder, so it can be removed.
   std::error_code stays;
   fs::remove_all(state_dir, stays);
   if (is_first) fs::remove(state_dir.parent_path(), stays);

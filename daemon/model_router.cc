@@ -361,8 +361,8 @@ Task<> ModelRouter::watch_host(std::string model, std::string door, std::shared_
   fail_open(model, door);
 }
 
-// frames: [client][message…]; an empty client means the door itself, and these messages are not
-// needed: events of these models are not published, since clients ask for them, and the router
+// frames: [client][message…]. An empty client means the door itself. Messages for the door are not
+// needed: clients ask for the events of these models, so nobody publishes them, and the router
 // needs no Stop.
 void ModelRouter::take_answer(const std::string& model, const std::string& door,
                               wire::Frames frames) {

@@ -40,8 +40,8 @@ struct DaemonOptions {
   // The HTTP gateway: "127.0.0.1:8178", "unix:PATH"; empty: none.
   std::string http_address;
   std::string http_keys_file;             // empty: no keys are needed
-  std::vector<std::string> http_hosts;    // further names that clients may call it by
-  std::vector<std::string> http_origins;  // sites whose pages may use it; "*": all
+  std::vector<std::string> http_hosts;    // further host names of the gateway
+  std::vector<std::string> http_origins;  // sites whose pages may use the gateway; "*": all
   std::map<std::string, std::string> http_model_aliases;  // models' names by their other names
   // ZeroMQ over TCP: "127.0.0.1:8179"; empty: none.
   std::string tcp_address;
@@ -57,7 +57,7 @@ struct DaemonOptions {
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
   double max_pinned = 0.5;          // share of the pool's pages that pins may keep
-  double chunk_memory_ratio = 0.9;  // share of them that retained chunks may hold
+  double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold
   int32_t requests_waiting_max = 64;
   int64_t tokens_waiting_max = 131'072;
   int32_t requests_running_max = 16;

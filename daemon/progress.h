@@ -54,7 +54,7 @@ class ProgressRule {
 
   struct Verdict {
     bool feed = false;
-    std::vector<std::string> stuck;  // the actors that keep it from being fed when it is time
+    std::vector<std::string> stuck;  // the actors that keep the watchdog from being fed when due
   };
   // Call it several times in interval_us(). If it returns `feed`, the watchdog counts as fed.
   Verdict look(std::span<const ProgressSign> signs);

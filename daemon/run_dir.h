@@ -31,8 +31,8 @@ class RunDir {
   int lock_fd_;
 };
 
-// The file of the socket that this process listens on. It must not outlive the service, and ZeroMQ
-// does not remove it. One thread at a time.
+// The file of the socket that this process listens on. The file must not outlive the service, and
+// ZeroMQ does not remove it. One thread at a time.
 class SocketFile {
  public:
   // `endpoint` must be one that check_endpoint() accepts.
