@@ -18,8 +18,8 @@ constexpr int64_t kLoadingPauseMsMax = 1'000;
 // a daemon of ours.
 constexpr int kLateAnswersMax = 10'000;
 
-// The chunk in the answer to a change. Daemons older than the field `gone` say by the chunk's
-// holders alone whether it was deleted.
+// The chunk in the answer to a change. Daemons that do not send the field `gone` yet show by an
+// empty list of holders that the chunk was deleted.
 Chunk chunk_of(wire::ChunkReply&& reply, ChunkChange* change) {
   const bool gone = reply.gone.value_or(reply.chunk.holders.empty());
   if (change != nullptr) *change = {std::move(reply.ended), gone};
@@ -80,7 +80,7 @@ Status Client::wait_for_load(const wire::ErrorReply& reply, int64_t deadline_us)
     if (left_ms <= 0) return disconnect(from_daemon(reply));
     pause_ms = std::min(pause_ms, left_ms + 1);
   }
-  // Nothing was asked, so this wait can only be ended early by the end of the connection.
+  // The daemon was asked nothing, so only the end of the connection can end this wait early.
   const auto received = connection_->receive(pause_ms);
   return received.ok() ? Status() : Status(disconnect(received.error()));
 }

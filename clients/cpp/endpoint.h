@@ -20,10 +20,10 @@ std::string endpoint_of_environment();
 // The endpoints where a client that was given none looks for a daemon, in this order: the sockets
 // in client_run_dirs() (base/run_places.h).
 std::vector<std::string> default_endpoints();
-// The first of these: $CASCADE_ENDPOINT; the first of default_endpoints() at which a daemon
-// listens; the first whose socket exists, even if nobody listens or this user may not open it; the
-// system's. Reads the environment, so no other thread may change it meanwhile. Blocks for
-// microseconds.
+// The endpoint of a client that was given none. It is the first of these: $CASCADE_ENDPOINT; the
+// first of default_endpoints() at which a daemon listens; the first whose socket exists, even if
+// nobody listens or this user may not open it; the system's. Reads the environment, so no other
+// thread may change it meanwhile. Blocks for microseconds.
 std::string default_endpoint();
 
 // Errors: kInvalidArgument if `endpoint` is neither ipc://PATH (of at most 107 bytes) nor

@@ -33,7 +33,7 @@ struct Samples {
 
 struct Figures {
   int64_t prompt_tokens = 0;
-  int64_t reused_tokens = 0;  // tokens of the prompt, when it came again
+  int64_t reused_tokens = 0;  // tokens that were reused when the prompt was sent again
   Samples first_token_ms, prefill_tokens_per_s, decode_tokens_per_s;
   Samples again_first_token_ms;
   Samples batch_tokens_per_s;

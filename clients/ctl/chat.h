@@ -27,9 +27,9 @@ struct ChatSettings {
   Ask ask{};
 };
 
-// Holds one conversation after another. Errors are printed and do not end the chat; only its
-// commands do. This object keeps the text of the turns: if the daemon has lost their chunks, one
-// line on Screen::err says so, and the turns are sent as text.
+// Holds one conversation after another. Errors are printed and do not end the chat; only a command
+// ends it. This object keeps the text of the turns: if the daemon has lost their chunks, one line
+// on Screen::err says so, and the turns are sent as text.
 class ChatSession {
  public:
   // `client` and `screen` must outlive the session.

@@ -28,7 +28,7 @@ Result<bool> give_up(client::Client& client, const std::string& id, int64_t time
   return false;
 }
 
-// The first of the two that failed.
+// The first of the two errors; success if there was none.
 Status first_error(Status before, Status now) {
   return before.ok() ? now : before;
 }

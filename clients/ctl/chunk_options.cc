@@ -27,7 +27,7 @@ enum class Count { kOne, kMany };
 
 void add_ids(CLI::App& command, Options& options, Count count) {
   if (count == Count::kOne) {
-    // Not a vector: that would also take the arguments after it.
+    // Reads a string, not a vector: a vector would also take the arguments after the id.
     const auto set = [&options](const std::string& id) { options.ids = {id}; };
     command
         .add_option_function<std::string>("ID", set, "The id, or at least its first 8 characters")

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kPreviewColumns = 48;
 constexpr int kSnippetColumns = 100;  // about a dozen words
-constexpr int kTextColumnsMin = 12;   // for both, on a narrow terminal
+constexpr int kTextColumnsMin = 12;   // for both columns, on a narrow terminal
 // The digits of a short id, after "output_" or "chunk_": 32 bits tell some thousand chunks apart.
 constexpr size_t kShortDigits = 8;
 

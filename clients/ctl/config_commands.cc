@@ -16,7 +16,7 @@ namespace cascade::ctl {
 namespace {
 
 constexpr char kSystemFile[] = "/etc/cascaded/cascaded.toml";
-// The settings in a file are those of the service, so this is their run directory.
+// The settings in a file are those of the service, so its run directory is used with them.
 constexpr char kSystemRunDir[] = "/run/cascaded";
 
 // The first of: --config; $CASCADED_CONFIG; the user's own file, if it exists and the user is not
@@ -37,7 +37,7 @@ std::string file_of(const ConfigOptions& options) {
   return ::geteuid() != 0 && std::filesystem::exists(user, ignored) ? user : kSystemFile;
 }
 
-// Whether nobody names a file and none exists where it would be looked for.
+// Whether no option or variable names a file, and no file exists at the usual places.
 bool has_no_file(const ConfigOptions& options) {
   std::error_code failed;
   const bool named = !options.file.empty() || !config::file_from_environment().empty();

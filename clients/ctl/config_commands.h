@@ -11,7 +11,7 @@ namespace cascade::ctl {
 
 struct ConfigOptions {
   std::string file;   // empty: the one that the service reads
-  std::string model;  // of `manual`: the folder to set in it
+  std::string model;  // of `manual`: the model folder that the printed file sets
   bool page = false;  // of `manual`: print the manual page instead of the file
 };
 

@@ -23,9 +23,9 @@ struct MachineFacts {
 struct DaemonFacts {
   std::string endpoint;
   std::optional<Error> unreachable;
-  std::optional<wire::Loading> loading;  // set if it is loading and does not serve yet
+  std::optional<wire::Loading> loading;  // set if the daemon is loading and does not serve yet
   std::optional<wire::StatusReply> status;
-  std::optional<Error> answer;                 // the error if it did not answer the test prompt
+  std::optional<Error> answer;                 // set if the daemon did not answer the test prompt
   std::optional<int64_t> answer_us;            // else the time to the first token of the answer
   std::vector<std::string> settings_problems;  // in the settings files on this machine
   std::vector<std::string> settings_files;

@@ -11,7 +11,7 @@ inline constexpr const char* kPasteBegins = "\x1b[200~";
 // Collects characters until the end of the paste.
 class PastedText {
  public:
-  // Takes the next one. Returns whether the paste is complete.
+  // Takes the next character. Returns whether the paste is complete.
   bool add(wchar_t character);
 
   // The text so far. Its lines end with a newline, whatever the terminal sends for it (mostly a

@@ -80,7 +80,7 @@ void StreamPrinter::finish() {
 
 void StreamPrinter::note(const std::string& text) {
   if (!screen_.terminal || !screen_.style.colour()) return;
-  // A note must fit into one line: one of two lines could not be removed.
+  // A note must fit into one line: a note of two lines could not be removed.
   const int columns = screen_.style.columns();
   const std::string line = text + " …";
   screen_.out << "\r\x1b[K"

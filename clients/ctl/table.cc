@@ -41,8 +41,8 @@ std::vector<int> natural_widths(const std::vector<Column>& columns, const Rows& 
   return widths;
 }
 
-// Narrows the widest of the columns that may be cut, until the table is `wanted` wide or no column
-// may be narrower.
+// Narrows the widest column that may be cut, again and again, until the table is `wanted` wide or
+// no column may be narrower.
 void cut(const std::vector<Column>& columns, int wanted, std::vector<int>& widths) {
   for (int excess = width_of(widths) - wanted; excess > 0; --excess) {
     size_t widest = columns.size();
