@@ -1,4 +1,4 @@
-// Scores by policy.
+// Computes the scores of pages, as the policy says.
 #include "cache/eviction.h"
 
 #include <algorithm>

@@ -57,8 +57,8 @@ struct PlannerLimits {
   int bursts_between_slices = 40;
   // No slice lets running generations wait longer than this.
   int64_t slice_beside_decode_us = 250'000;
-  // While several tenants have work now and then, jobs are shorter: the next one may be another
-  // tenant's.
+  // While several tenants have work within a short time, jobs are shorter: the next job may be
+  // another tenant's.
   int64_t job_contended_us = 5'000;
   // The same for a prompt whose tenant is owed time: it ends sooner with longer slices.
   int64_t job_contended_owed_us = 10'000;

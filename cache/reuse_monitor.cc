@@ -1,4 +1,4 @@
-// Counters, the evictions, and one learned number.
+// Keeps counters, the evictions, and one learned number.
 #include "cache/reuse_monitor.h"
 
 #include <algorithm>

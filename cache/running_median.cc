@@ -1,4 +1,4 @@
-// Selection in a copy of the window.
+// Finds the median by selection in a copy of the window.
 #include "cache/running_median.h"
 
 #include <algorithm>

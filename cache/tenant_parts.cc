@@ -1,4 +1,4 @@
-// Counters and a division.
+// Counts what each tenant has taken, and divides the amount among the tenants.
 #include "cache/tenant_parts.h"
 
 #include <algorithm>
