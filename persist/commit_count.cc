@@ -1,4 +1,4 @@
-// A number and its checksum.
+// Reads and writes a number and its checksum.
 #include "persist/commit_count.h"
 
 #include <fcntl.h>

@@ -21,7 +21,8 @@ inline constexpr uint32_t kKvFileVersion = 1;
 inline constexpr size_t kKvBlockBytes = 4096;
 inline constexpr size_t kKvPageTokensMax = 64;
 inline constexpr size_t kKvTenantBytesMax = 255;
-// The bytes of 64 tokens of a model with 128 layers and 64 KV heads of 256 f32 channels.
+// The most bytes that a page may have: those of 64 tokens of a model with 128 layers and 64 KV
+// heads of 256 f32 channels.
 inline constexpr uint64_t kKvPageBytesMax = uint64_t{1} << 30;
 
 using KvBlock = std::array<uint8_t, kKvBlockBytes>;
