@@ -1,4 +1,4 @@
-// Letters and digits drawn from a digest.
+// Makes ids from letters and digits that a digest gives.
 #include "base/call_id.h"
 
 #include "base/hash.h"

@@ -1,4 +1,4 @@
-// Names of the kinds.
+// The names of the kinds of grammars.
 #include "base/grammar_kind.h"
 
 #include "base/enum_table.h"

@@ -1,4 +1,4 @@
-// Control groups of both versions: proc(5), cgroups(7).
+// Reads the limits of control groups of both versions; see proc(5) and cgroups(7).
 #include "base/memory_limit.h"
 
 #include <unistd.h>

@@ -11,7 +11,7 @@
 namespace cascade {
 
 // The groups of a process in the trees of control groups, from /proc/PID/cgroup. Paths begin with
-// '/' and are relative to the root of the process's namespace: "/../x" is outside of it.
+// '/' and are relative to the root of the process's namespace: "/../x" is outside of that root.
 struct ControlGroups {
   std::optional<std::string> unified;    // in version 2; nullopt: in no group
   std::optional<std::string> memory_v1;  // in the version 1 tree that has the memory controller
@@ -36,9 +36,9 @@ std::vector<ControlGroupMount> parse_control_group_mounts(std::string_view proc_
 std::vector<std::string> memory_limit_files(const ControlGroups& groups,
                                             const std::vector<ControlGroupMount>& mounts);
 
-// The number of bytes that the content of such a file allows. nullopt if the content is not a
-// number of 63 bits ("max"): then there is no limit. Version 1 writes a number that no machine
-// reaches if there is no limit. `name` is the file's name without folders.
+// The number of bytes that the content of a file of memory_limit_files() allows. nullopt if the
+// content is not a number of 63 bits ("max"): then there is no limit. Version 1 writes a number
+// that no machine reaches if there is no limit. `name` is the file's name without folders.
 std::optional<int64_t> parse_memory_limit(std::string_view name, std::string_view content);
 
 // How much memory a process may use.

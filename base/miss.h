@@ -12,11 +12,11 @@ enum class MissReason {
   kNone,        // nothing was missed: everything reusable in the prompt was reused
   kNew,         // no known chain continues as the prompt does: the chain found ends here
   kDiffers,     // the known chains continue with another token
-  kEvicted,     // it was known, and was removed to make room for other pages
-  kDropped,     // it was known, and was removed with a branch thought to be out of reach
-  kDeleted,     // it was known, and was removed with its deleted chunk
-  kExpired,     // it was known, and was removed with its chunk, which expired
-  kOtherModel,  // it is on disk, but for another model, or other types of weights or KV
+  kEvicted,     // the part was known, and was removed to make room for other pages
+  kDropped,     // the part was known, and was removed with a branch thought to be out of reach
+  kDeleted,     // the part was known, and was removed with its deleted chunk
+  kExpired,     // the part was known, and was removed with its chunk, which expired
+  kOtherModel,  // the part is on disk, but for another model, or other types of weights or KV
   kReuseOff,    // the request asked for no reuse
 };
 

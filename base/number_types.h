@@ -43,7 +43,8 @@ std::optional<KvType> kv_type_from_string(std::string_view name);
 
 // IEEE 754 binary16. Widening is exact; narrowing rounds to nearest, ties to even, and gives
 // infinity beyond 65,504; a NaN stays a NaN. There are no branches, so that loops over many values
-// become vector code: the exponent is off by 2^112, for subnormal numbers too.
+// become vector code. The shifted bits are too small by the factor 2^112, also for subnormal
+// numbers; a multiplication corrects this.
 [[gnu::always_inline]] inline float f16_to_f32(uint16_t bits) {
   const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7FFFu) << 13;
   float value;

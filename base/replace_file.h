@@ -26,8 +26,8 @@ class NewFile {
 
   int fd() const { return file_.fd(); }
   // Renames the file to `path`, which is in the same folder, and closes it. Call it once. Errors:
-  // kIo, field = path; if closing failed, neither file exists any more, since its content is not
-  // known.
+  // kIo, field = path; if closing failed, neither the old nor the new file exists any more, since
+  // the content of the new file is not known.
   Status commit(const std::string& path);
 
  private:

@@ -1,4 +1,4 @@
-// The rule as a list of places, each listed once.
+// The rule of the header as a list of places; no place is listed twice.
 #include "base/run_places.h"
 
 #include <sys/stat.h>

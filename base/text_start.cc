@@ -1,4 +1,4 @@
-// Names of the kinds.
+// The names of the values of TextStart.
 #include "base/text_start.h"
 
 #include "base/enum_table.h"
