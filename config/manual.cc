@@ -1,4 +1,4 @@
-// Text for people: TOML and troff.
+// Writes text for people, as TOML and as troff.
 #include "config/manual.h"
 
 namespace cascade::config {
