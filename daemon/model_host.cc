@@ -85,8 +85,8 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
   return {};
 }
 
-// Records what the digests in the state directory mean, for people: a full disk is not a reason not
-// to start.
+// Records what the digests in the state directory mean, for people. If the disk is full, the daemon
+// starts all the same.
 Status note_model(Store& store, const Model& model, const DaemonOptions& options) {
   const ModelRecord record = {model.root_key(""),
                               model.name,

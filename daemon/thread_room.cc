@@ -33,7 +33,8 @@ void allocate() {
 int threads_needed(const DaemonOptions& options) {
   // main, loader, models, scheduler, prefill, decode, store, http; two of libzmq, one that loads.
   constexpr int kAlways = 11;
-  // A gateway, and a guard for each of its sockets; the gateway of TCP has one.
+  // A gateway, and a guard for each of its sockets: a tenant's gateway has two, that of TCP has
+  // one.
   constexpr int kPerTenant = 3, kTcp = 2;
   const int tenants = 1 + static_cast<int>(options.tenants.size());
   return kAlways + (options.threads - 1) + tenants * kPerTenant +
