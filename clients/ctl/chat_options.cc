@@ -1,4 +1,4 @@
-// Session and retention.
+// Adds the chat's options, among them those for the session and for retention.
 #include "clients/ctl/chat_options.h"
 
 #include "clients/ctl/chunk_options.h"

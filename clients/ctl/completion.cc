@@ -49,7 +49,7 @@ _@PROGRAM@_values() {
 }
 )";
 
-// The deepest command among the words so far decides.
+// The deepest command among the words so far decides which words may follow.
 constexpr char kBash[] = R"(_@PROGRAM@() {
   local current=${COMP_WORDS[COMP_CWORD]} at=@PROGRAM@ subs flags values i
   _@PROGRAM@_words "$at"

@@ -1,4 +1,4 @@
-// Writes one line again and again.
+// Writes the state of the load into one line, again and again.
 #include "clients/ctl/loading_wait.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Models by name.
+// Adds commands that take models by name.
 #include "clients/ctl/model_options.h"
 
 #include "base/model_name.h"

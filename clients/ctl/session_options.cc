@@ -1,4 +1,4 @@
-// Sessions by name, policies by type.
+// Adds commands that take sessions by name and policies by type.
 #include "clients/ctl/session_options.h"
 
 #include "clients/ctl/chunk_options.h"

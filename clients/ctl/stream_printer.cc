@@ -1,4 +1,4 @@
-// Sections of a streamed answer.
+// Prints a streamed answer in sections: thoughts, and the answer itself.
 #include "clients/ctl/stream_printer.h"
 
 #include <algorithm>

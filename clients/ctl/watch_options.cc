@@ -1,4 +1,4 @@
-// What to watch, since when, and how often.
+// Adds the options that say what to watch, since when, and how often.
 #include "clients/ctl/watch_options.h"
 
 #include <cstdint>
