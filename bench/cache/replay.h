@@ -11,9 +11,9 @@ namespace cascade::speed {
 
 struct ReplayResult {
   int64_t pages = 0;        // pages of the requests' prompts
-  int64_t pages_found = 0;  // those of them that were reused
-  // The cost of computing them, in units of a chain's first page. Deeper pages cost more, since
-  // their tokens attend to more.
+  int64_t pages_found = 0;  // how many of these pages were reused
+  // The cost of computing the pages of all prompts, in units of a chain's first page. Deeper pages
+  // cost more, since their tokens attend to more.
   double cost = 0;
   double cost_saved = 0;
   int64_t evictions = 0;

@@ -54,7 +54,7 @@ Divergence divergence_of(std::span<const float> reference, std::span<const float
     weighted += e * (r - t);
   }
   const double reference_log = std::log(reference_sum), tested_log = std::log(tested_sum);
-  // Rounding may leave a value slightly below 0 where the two are otherwise equal.
+  // Rounding may leave a value slightly below 0 where the two distributions are equal.
   result.kl = std::max(0.0, weighted / reference_sum + tested_log - reference_log);
   result.nll_reference = reference_log - (reference[next] - reference_max);
   result.nll = tested_log - (tested[next] - tested_max);

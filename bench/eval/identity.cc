@@ -100,7 +100,7 @@ Result<Totals> run_cases(const IdentityOptions& options, const Model& model,
     const bool is_first = comparison.first && !first;
     if (!is_first && !(options.trace && cases == 1)) continue;
     ASSIGN_OR_RETURN(const Comparison closer, look_closely(model, runner, drawn, options.trace));
-    // A difference that comes and goes is one too: then the place from the first look counts.
+    // A difference that does not come again counts too: its place is then that of the first look.
     const std::optional<Difference>& place = closer.first ? closer.first : comparison.first;
     if (place && !first) first = FirstDifferent{i, seed, *place};
     if (closer.first && !comparison.first) {

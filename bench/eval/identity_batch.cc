@@ -11,7 +11,7 @@ namespace {
 // The largest number of calls with small slices, and the smallest size of the slices before them.
 constexpr size_t kSmallCalls = 60;
 constexpr size_t kFastSlice = 512;
-// The sizes of slices of mates that prefill: beyond one pass, larger ones make no difference.
+// The sizes of slices of mates that prefill; slices larger than one pass make no difference.
 constexpr size_t kMateSlices[] = {1, 7, 64, 200};
 
 }  // namespace

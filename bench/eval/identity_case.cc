@@ -76,7 +76,7 @@ MatePlan draw_mate(Random& random, const IdentityLimits& limits) {
   mate.decodes = random.below(2) == 0;
   const int longest = std::min(limits.context_tokens_max, 300);
   mate.ids = draw_ids(random, skewed(random, longest), limits.vocab_size);
-  // For a decoding sequence these tokens are its history. The others are in the middle of their
+  // A mate that decodes has these tokens as its history. Other mates are in the middle of their
   // prompts, or new.
   if (!mate.shares_pages && (mate.decodes || random.below(2) == 0)) {
     mate.start = static_cast<int>(random.below(mate.ids.size()));

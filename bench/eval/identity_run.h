@@ -63,7 +63,7 @@ class IdentityRunner {
   // Computes the sequence alone, on one thread, in slices of 64. `record`: with the states of
   // layers. Errors: those of PageArena::create.
   Result<IdentityRun> reference(const IdentityCase& drawn, bool record);
-  // Computes it as the case says.
+  // Computes the sequence as the case says.
   Result<IdentityRun> variant(const IdentityCase& drawn, bool record);
 
   // Compares K and V of all tokens, hidden states and logits of the outputs, and the layers' states
@@ -81,7 +81,7 @@ class IdentityRunner {
   void run_donor(const IdentityCase& drawn, Random& random, IdentityRun& run, bool record);
 
   const Model& model_;
-  std::map<int, Threads> threads_;  // by their number
+  std::map<int, Threads> threads_;  // by the number of threads
 };
 
 }  // namespace cascade::eval

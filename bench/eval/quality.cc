@@ -9,8 +9,8 @@
 namespace cascade::eval {
 namespace {
 
-// The number of tokens that both models take in turn; and the number of rows of logits at once of
-// each model, which are tens of MB with the largest vocabularies.
+// The number of tokens of a slice, which both models take in turn; and the number of rows of logits
+// that each model has at once: tens of MB with the largest vocabularies.
 constexpr int kSliceTokens = 512;
 constexpr int kComparedRows = 32;
 

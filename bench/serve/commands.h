@@ -27,7 +27,7 @@ struct ChatOptions {
   int64_t turns = 10;
   int64_t max_tokens = 256;  // per answer, thoughts included
   int64_t system_tokens = 512;
-  int64_t query_tokens = 16;  // with notes; if that is too few for notes, only the question
+  int64_t query_tokens = 16;  // of a question with its notes; if too few, only the question
 };
 
 struct OverloadOptions {
@@ -61,7 +61,7 @@ struct FairnessOptions {
   int64_t light_max_tokens = 16;
   int64_t tenants = 2;   // including the light one; the others flood
   int64_t flood = 128;   // requests that each flooding tenant has in flight
-  bool patient = false;  // refused ones are sent again when the daemon says so, not at once
+  bool patient = false;  // refused requests are sent again when the daemon says so, not at once
   int64_t flood_prompt_tokens = 256;
   int64_t flood_max_tokens = 128;
   bool one_tenant = false;

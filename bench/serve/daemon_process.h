@@ -33,10 +33,10 @@ class TemporaryFolder {
 // Used by one thread. The daemon dies with that thread: the system kills it if nothing else can.
 class DaemonProcess {
  public:
-  // Starts `program` with `arguments` and a run directory in `folder`, which it creates, and waits
-  // until the daemon serves. A folder has one daemon at a time. Errors: kInvalidArgument, field
-  // "--daemon-arg", if the daemon refuses its command line; kUnavailable, with its last words, if
-  // it ends; kDeadlineExceeded after ten minutes; kCancelled.
+  // Starts `program` with `arguments` and a run directory in `folder`, which is made if needed, and
+  // waits until the daemon serves. A folder has one daemon at a time. Errors: kInvalidArgument,
+  // field "--daemon-arg", if the daemon refuses its command line; kUnavailable, with its last
+  // words, if it ends; kDeadlineExceeded after ten minutes; kCancelled.
   static Result<std::unique_ptr<DaemonProcess>> start(const std::string& program,
                                                       std::vector<std::string> arguments,
                                                       const std::filesystem::path& folder);

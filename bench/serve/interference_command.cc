@@ -99,8 +99,8 @@ class Decodes {
 };
 
 struct Cancelled {
-  int64_t done_tokens = 0;           // tokens of the prompt
-  double final_ms = 0, slot_ms = 0;  // from the cancel
+  int64_t done_tokens = 0;           // tokens of the prompt that were reused or prefilled
+  double final_ms = 0, slot_ms = 0;  // time since the cancel
   int64_t reused_tokens = 0;         // by a repetition of the request
 };
 
@@ -171,7 +171,7 @@ class Prefills {
   }
 
   Result<std::string> next_text() {
-    // These numbers differ from those of the decodes.
+    // The numbers of these texts differ from those of the decodes' texts.
     constexpr uint64_t kFirst = 1'000'000;
     return stage_.texts().words(kFirst + number_++, tokens_);
   }

@@ -9,8 +9,9 @@
 
 namespace cascade::serve {
 
-// All pages of a model, read and verified as the daemon does it. For comparison, the same files
-// read from beginning to end, and memory copied to memory. Each in seconds for `bytes`.
+// The time to read and verify all pages of a model as the daemon does it; for comparison, the time
+// to read the same files from beginning to end, and to copy memory to memory. Samples are in
+// seconds for the bytes that are named before them.
 struct KvReadSpeed {
   double bytes = 0;  // of pages
   speed::Samples cold, warm;
@@ -20,8 +21,9 @@ struct KvReadSpeed {
   speed::Samples copy;
 };
 
-// Measures each `repeats` times, in turn. Cold: the system was asked before to forget the files.
-// One thread, as in the daemon. Errors: those of Store; kNotFound if there are no pages.
+// Measures each of these `repeats` times, in turn. Before each cold measurement, the system was
+// asked to drop the files from its cache. One thread, as in the daemon. Errors: those of Store;
+// kNotFound if there are no pages.
 Result<KvReadSpeed> measure_kv_read(const std::string& state_dir, int64_t repeats);
 
 }  // namespace cascade::serve

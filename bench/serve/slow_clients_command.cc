@@ -74,7 +74,8 @@ Status slow_clients(const SlowClientsOptions& options) {
   Seen alone, beside, unused;
   int64_t ended = 0;
   RETURN_IF_ERROR(steady.ask(options.warm_up, unused));
-  // The two are measured in turn, so that both see the same machine.
+  // Requests alone and requests beside the crowd are measured in turn, so that both see the same
+  // machine.
   for (int64_t round = 0; round < options.rounds; ++round) {
     RETURN_IF_ERROR(steady.ask(options.requests, alone));
     ASSIGN_OR_RETURN(const auto crowd,

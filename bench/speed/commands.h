@@ -37,8 +37,8 @@ struct ModelBenchOptions {
   std::string state_dir;         // empty: weights are packed again
   std::vector<int64_t> tokens;   // prefill: lengths; empty: the usual ones
   std::vector<int64_t> batches;  // decode
-  int64_t depth = 0;             // prefill: the number of tokens before
-  std::vector<int64_t> depths;   // decode: the same, several; empty: the usual ones
+  int64_t depth = 0;             // prefill: the number of tokens before the measured ones
+  std::vector<int64_t> depths;   // decode: as `depth`, several; empty: the usual ones
   int64_t shared_prefix = 0;     // decode: also with this many common tokens; 0: not
 };
 

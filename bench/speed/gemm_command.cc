@@ -135,7 +135,8 @@ class GemmReport {
       add_ours(copies, format, shape, static_cast<int>(rows));
     }
     if (!options_.libraries || format.block_scales) return {};  // the libraries have no such scales
-    copies = {};                                                // makes room for theirs
+    // Makes room for the libraries' copies.
+    copies = {};
     for (const int64_t rows : options_.rows) {
       if (shape.n > 100'000 && rows > 64) continue;
       add_theirs(format.type, shape, static_cast<int>(rows));

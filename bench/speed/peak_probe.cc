@@ -1,4 +1,4 @@
-// Takes samples of peaks between the runs.
+// Takes samples of peaks between the runs that are measured.
 #include "bench/speed/peak_probe.h"
 
 #include <algorithm>

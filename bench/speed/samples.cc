@@ -1,4 +1,4 @@
-// A loop with a steady clock.
+// Measures runs in a loop, with a steady clock.
 #include "bench/speed/samples.h"
 
 #include <algorithm>
