@@ -46,8 +46,8 @@ void ChainIndex::drop_hold(HoldId id) {
   add_priority(hold.node, hold.priority, -1);
 }
 
-// Moves the hold to `longer`, a sibling that has all tokens of the hold's last node. Their
-// ancestors are the same.
+// Moves the hold to `longer`, a sibling that has all tokens of the hold's last node. Both nodes
+// have the same ancestors.
 void ChainIndex::move_hold(HoldId id, Node* longer) {
   Hold& hold = holds_.at(id);
   Node* shorter = std::exchange(hold.node, longer);
@@ -101,7 +101,7 @@ size_t ChainIndex::pinned_count(const Node* node) {
   return count;
 }
 
-// Whether a sibling of `node` also has its first `count` tokens.
+// Whether a sibling of `node` begins with the same `count` tokens.
 bool ChainIndex::sibling_has(const Node* node, int64_t count) const {
   const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
   const auto has = [&](const auto& sibling) {

@@ -187,7 +187,7 @@ class ChainIndex {
  private:
   struct Hold {
     Node* node;     // the last of the chain
-    size_t tokens;  // how many tokens of the chain it has
+    size_t tokens;  // how many tokens of `node` belong to the chain
     int32_t priority;
     bool pinned;
   };

@@ -55,7 +55,7 @@ struct ChainIndex::Node {
   std::vector<std::pair<int32_t, int>> priorities;  // (priority, holds of it through this node)
   std::vector<HoldId> ending_holds;
   std::set<std::unique_ptr<Node>, ChildLess> children;
-  // its place among the evictable leaves
+  // the node's place among the evictable leaves
   std::optional<std::multimap<PageScore, Node*>::iterator> queued;
 
   bool full() const { return tokens.size() == kPageTokens; }

@@ -60,8 +60,8 @@ class ChunkRegistry {
   // they are at least as many as it has. Errors: kResourceExhausted, field "chunks", beyond
   // kChunksMax or the tenant's part of bytes_max; those of add_holder(). Nothing is changed then.
   Result<ChunkEntry*> add(Chunk chunk);
-  // Adds a chunk that was stored, as add() does, but without the limits: it was within them when it
-  // was first added. Errors: those of add_holder().
+  // Adds a chunk that was stored, as add() does, but without the limits: the chunk was within them
+  // when it was first added. Errors: those of add_holder().
   Result<ChunkEntry*> restore(Chunk chunk);
 
   // The tenant's chunk of the same type and content hash, or nullptr.

@@ -33,7 +33,7 @@ struct PageWorth {
   int32_t priority = kPriorityNormal;
   bool on_probation = false;  // came while the cache thrashed, and has not been found since
   int64_t last_used_us = 0;
-  int64_t hits = 0;      // times it was found by a request
+  int64_t hits = 0;      // how often a request found the page
   int64_t position = 0;  // of the first token: deeper pages cost more to compute again
 };
 

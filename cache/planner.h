@@ -18,7 +18,7 @@ class SpeedEstimate {
 
   // Adds a slice of `tokens` tokens, whose first one is at `position` of its prompt.
   void add_prefill(int64_t tokens, int64_t compute_us, int64_t position = 0);
-  // `tokens` is the number of tokens sampled in those steps, all sequences together.
+  // `tokens` is the number of tokens sampled in these `steps` steps, all sequences together.
   void add_decode(int32_t steps, int64_t tokens, int64_t compute_us);
   // Notes that a request ended at `now_us`.
   void add_end(int64_t now_us);

@@ -1,4 +1,5 @@
-// How long prompt tokens take to compute: a later token costs more, for it attends to more of them.
+// How long prompt tokens take to compute: a later token costs more, since it attends to more
+// tokens.
 #pragma once
 
 #include <array>
@@ -29,7 +30,7 @@ class PrefillTime {
 
  private:
   struct Measured {
-    double position = 0;  // of its tokens, on average
+    double position = 0;  // of the measured tokens, on average
     double token_us = 0;
     int count = 0;  // slices; 0: nothing was measured here
   };

@@ -51,7 +51,7 @@ class RemovalLog {
   struct Entry {
     Digest parent;
     uint32_t owner;
-    uint64_t number;  // counts all that were added
+    uint64_t number;  // counts all entries that were added
     Removal why;
     size_t count;           // of tokens
     Beginnings beginnings;  // [count]: hashes of the first i + 1 tokens

@@ -14,7 +14,8 @@
 
 namespace cascade {
 
-// A session begins with its first turn. One request at a time makes its next one. One thread.
+// A session begins with its first turn. Only one request at a time may make the session's next
+// turn. One thread.
 class SessionRegistry {
  public:
   // The largest number of sessions of one tenant, so that metadata does not fill the memory.
@@ -37,7 +38,7 @@ class SessionRegistry {
   const Session& add_turn(const std::string& tenant, const std::string& id,
                           const std::string& output_id, int64_t now_us);
 
-  // nullptr if there is none.
+  // The session; nullptr if there is none.
   const Session* find(const std::string& tenant, const std::string& id) const;
   // Errors, field "id": kNotFound; kConflict while a request has the session's next turn.
   Result<Session> remove(const std::string& tenant, const std::string& id);
