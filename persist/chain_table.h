@@ -29,7 +29,7 @@ class ChainTable {
   // Adds or replaces the chain; does nothing if there is no such chunk. The chain is removed with
   // its chunk.
   Status put(const ChunkChain& chain);
-  // Notes that the chain is no longer pending. Success if there is none.
+  // Notes that the chain is no longer pending. Success if there is no chain.
   Status settle(const std::string& tenant, const std::string& chunk_id);
   // The chain of the chunk, if the chain belongs to the model. A damaged row counts as none.
   Result<std::optional<ChunkChain>> find(const Digest& model, const std::string& tenant,

@@ -1,4 +1,4 @@
-// Finds out whether everything that is stored is intact, and does what can be done if it is not.
+// Finds out whether everything that is stored is intact, and does what can be done about damage.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Notes the number of commits outside the database, so that a log that lost its end can be told
-// from one that never had more.
+// Notes the number of commits outside the database. This tells a log that lost its end from a log
+// that never had more.
 #pragma once
 
 #include <cstdint>

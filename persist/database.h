@@ -47,7 +47,7 @@ class Query {
     return *this;
   }
 
-  // Whether there is another row; its columns are read below. Errors as Database.
+  // Whether there is another row; the functions below read its columns. Errors as Database.
   Result<bool> next();
   // Runs a statement to its end, for its effect.
   Status run();

@@ -13,7 +13,7 @@
 namespace cascade {
 namespace {
 
-// How many pages one system call writes. They are compressed before it.
+// How many pages one system call writes. The pages are compressed before the call.
 constexpr size_t kBatchPages = 256;
 constexpr size_t kCompressedBatchPages = 4;
 // The level that costs least: higher ones gain next to nothing on quantised numbers.

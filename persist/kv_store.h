@@ -70,7 +70,7 @@ struct KvCounters {
 
 // What to do with pages in files that no row names.
 enum class UnnamedPages {
-  kRemove,  // their commit did not complete: nothing could account for them
+  kRemove,  // the pages' commit did not complete: nothing could account for them
   kFind,    // the rows are lost: the pages are found again
 };
 

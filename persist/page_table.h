@@ -17,7 +17,7 @@
 
 namespace cascade {
 
-// Where the header block of a page begins, and how many bytes it and the page take.
+// Where the header block of a page begins, and how many bytes the block and the page take.
 struct PagePlace {
   int64_t file = 0;
   uint64_t offset = 0;

@@ -19,14 +19,14 @@ class SessionTable {
 
   // Adds or replaces the session, turns included.
   Status put(const Session& session);
-  // Success if there is none.
+  // Removes the session; success if there is none.
   Status remove(std::string_view tenant, std::string_view session);
   // All sessions, by tenant and id. Damaged rows are left out, and `findings` says so.
   Result<std::vector<Session>> load(Findings& findings);
 
   // Sets a policy.
   Status put_policy(const Policy& policy);
-  // Success if there is none.
+  // Removes the policy; success if there is none.
   Status remove_policy(std::string_view tenant, std::string_view key);
   // All policies, by tenant and key; findings as load().
   Result<std::vector<Policy>> load_policies(Findings& findings);

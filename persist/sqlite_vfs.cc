@@ -30,8 +30,8 @@ struct SqliteVfs::State {
 
 namespace {
 
-// The place where other programs that use SQLite look for locks: its "pending" byte and the 511
-// bytes that follow.
+// The place where other programs that use SQLite look for locks: SQLite's "pending" byte and the
+// 511 bytes that follow.
 constexpr uint64_t kLockOffset = 0x40000000;
 constexpr uint64_t kLockBytes = 512;
 constexpr size_t kSummedBytes = kDatabasePageBytes - kDatabaseReservedBytes;

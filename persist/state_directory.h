@@ -10,7 +10,7 @@
 
 namespace cascade {
 
-// The name of a file that a backup (persist/backup.h) has in its folder as long as it is
+// The name of a file that a backup (persist/backup.h) has in its folder as long as the backup is
 // incomplete.
 inline constexpr char kUnfinishedBackup[] = "/backup.unfinished";
 

@@ -21,7 +21,8 @@ namespace cascade {
 
 struct StoreOptions {
   KvOptions kv;
-  // Sets the database aside and makes a new one, from what can be read of it and from the KV files.
+  // Sets the database aside and makes a new one, from the KV files and what can be read of the old
+  // one.
   bool rebuild = false;
 };
 
@@ -47,7 +48,7 @@ class Store : public ChunkStore {
                int64_t registrations, int64_t last_used_us) override {
     return chunks_.touch(tenant, id, hits, registrations, last_used_us);
   }
-  // Also removes the notes on which pages contain its text, and the pages that were found
+  // Also removes the notes on which pages contain the chunk's text, and the pages that were found
   // (KvStore::remove_found()).
   Status remove(const std::string& tenant, const std::string& id) override;
   Result<std::vector<Chunk>> load() override { return chunks_.load(findings_); }
