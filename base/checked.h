@@ -7,7 +7,7 @@
 
 namespace cascade {
 
-// a + b, or nullopt if it does not fit.
+// a + b, or nullopt if the sum does not fit.
 template <class T>
 [[nodiscard]] constexpr std::optional<T> checked_add(T a, T b) {
   T sum{};
@@ -15,7 +15,7 @@ template <class T>
   return sum;
 }
 
-// a * b, or nullopt if it does not fit.
+// a * b, or nullopt if the product does not fit.
 template <class T>
 [[nodiscard]] constexpr std::optional<T> checked_mul(T a, T b) {
   T product{};

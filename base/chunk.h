@@ -51,7 +51,7 @@ std::optional<KvState> kv_state_from_string(std::string_view name);
 // What a request does when chunks that it refers to, or turns of its conversation, no longer exist.
 enum class OnMissing {
   kError,  // the request is refused
-  kSkip,   // the request runs without them, and its answer names them
+  kSkip,   // the request runs without the missing ones, and its answer names them
 };
 
 std::string_view to_string(OnMissing choice);  // "error", "skip"
@@ -137,7 +137,7 @@ struct Chunk {
   int64_t expires_us = 0;  // Unix time; 0 = never
   int32_t priority = 0;
   int64_t priority_until_us = 0;  // Unix time; then the type's default applies; 0 = for good
-  std::string name;               // the latest name that it was given; may be empty; not unique
+  std::string name;               // the chunk's latest name; may be empty; not unique
   int64_t registrations = 1;      // how often this content was registered
   // Outputs only: the chunks that the request named, in the request's order; at most the first
   // kParentIdsMax.

@@ -1,4 +1,5 @@
-// The clock seam: everything that needs the time takes a Clock, so that tests can turn it by hand.
+// The clock seam: everything that needs the time takes a Clock, so that tests can set the time by
+// hand.
 #pragma once
 
 #include <cstdint>

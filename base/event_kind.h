@@ -8,14 +8,14 @@
 namespace cascade {
 
 enum class EventKind : uint8_t {
-  kChunkStored,      // registered, or retained: it has an id from now on
-  kChunkUsed,        // a request was composed with it
-  kChunkEvicted,     // its K and V are no longer held in memory
-  kChunkRestored,    // its K and V are in memory again, computed or read from disk
-  kChunkExpired,     // its time was over; it no longer exists
-  kChunkDeleted,     // a client deleted it; it no longer exists
-  kRequestStarted,   // it has left the queue
-  kRequestFinished,  // it was answered, with success or not
+  kChunkStored,      // the chunk was registered or retained: it has an id from now on
+  kChunkUsed,        // a request was composed with the chunk
+  kChunkEvicted,     // the chunk's K and V are no longer held in memory
+  kChunkRestored,    // the chunk's K and V are in memory again, computed or read from disk
+  kChunkExpired,     // the chunk's time was over; it no longer exists
+  kChunkDeleted,     // a client deleted the chunk; it no longer exists
+  kRequestStarted,   // the request has left the queue
+  kRequestFinished,  // the request was answered, with success or not
 };
 
 // "chunk_stored", "chunk_used", … These are also the topics under which events are published.

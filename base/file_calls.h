@@ -36,7 +36,8 @@ class FileCalls {
   virtual int will_need(int fd, uint64_t offset, uint64_t bytes);    // posix_fadvise
   virtual int free_bytes(const std::string& path, uint64_t& bytes);  // statvfs: for this user
   virtual int lock(int fd);  // flock: exclusive, without waiting
-  // fcntl: an exclusive lock of a range for this descriptor, without waiting, until it is closed.
+  // fcntl: an exclusive lock of a range for this descriptor, without waiting, until the descriptor
+  // is closed.
   virtual int lock_range(int fd, uint64_t offset, uint64_t bytes);
   virtual int rename(const std::string& from, const std::string& to);
   virtual int remove(const std::string& path);       // unlink

@@ -11,9 +11,9 @@ namespace cascade {
 enum class HolderKind {
   kRetention,  // a client registered the chunk, or retained the output
   kRequest,    // a request included the text
-  kName,       // a client gave it a name; `label` is the name
-  kSession,    // it is a turn of a session; `label` is the session's id
-  kPin,        // a client pinned it
+  kName,       // a client gave the chunk a name; `label` is the name
+  kSession,    // the chunk is a turn of a session; `label` is the session's id
+  kPin,        // a client pinned the chunk
 };
 
 std::string_view to_string(HolderKind kind);  // "retention", "request", "name", "session", "pin"

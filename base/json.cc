@@ -117,7 +117,7 @@ class TreeBuilder : public nlohmann::json_sax<WideJson> {
   int depth_max_;
   size_t members_max_;
   AnyJson root_;
-  std::vector<AnyJson*> open_;   // each is the last value in the one before it
+  std::vector<AnyJson*> open_;   // each is the last value in the open value before it
   std::vector<size_t> members_;  // the members so far of each open value (0 for an array)
   AnyJson* member_ = nullptr;    // the member of the innermost object whose value comes next
   std::string problem_;

@@ -44,7 +44,7 @@ std::optional<int64_t> parse_memory_limit(std::string_view name, std::string_vie
 // How much memory a process may use.
 struct MemoryLimit {
   int64_t bytes = 0;
-  std::string set_by;  // the control group's file that sets it; empty: the machine's memory
+  std::string set_by;  // the control group's file that sets the limit; empty: the machine's memory
 };
 // The limit of this process on a machine with `physical` bytes. `root` is "/", or a folder that
 // replaces it. Files that cannot be read set no limit.

@@ -43,7 +43,8 @@ Status replace_file(FileCalls& calls, const std::string& path, std::string_view 
 // Whether this is the name of a file that a NewFile has not committed yet.
 bool is_temporary_name(std::string_view name);
 
-// Deletes a file with such a name if no process writes to it: its writer has crashed. Best effort.
+// Deletes a file with a temporary name if no process writes to it: its writer has crashed. Best
+// effort.
 void remove_if_abandoned(FileCalls& calls, const std::string& path);
 
 }  // namespace cascade

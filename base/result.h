@@ -20,7 +20,7 @@ enum class ErrorCode {
   kUnsupported,        // valid, but this build or model cannot do it
   kDataCorrupt,        // a file contradicts itself or its checksum
   kIo,                 // the operating system refused a read or write
-  kCancelled,          // the client asked for it, or went away
+  kCancelled,          // the client cancelled the request, or went away
   kDeadlineExceeded,   // the request's own deadline passed
   kUnavailable,        // starting, stopping, or an actor was restarted; retry
   kInternal,           // a bug contained by a supervisor
