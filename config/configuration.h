@@ -43,7 +43,7 @@ std::string file_from_environment();
 // A setting whose value has changed.
 struct Change {
   const Setting* setting;
-  std::string origin;  // of the new value; empty: it is the default again
+  std::string origin;  // of the new value; empty: the value is the default again
 };
 std::vector<Change> changes(const Values& before, const Values& after);
 

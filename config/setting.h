@@ -25,13 +25,13 @@ enum class Kind {
 struct Setting {
   std::string_view name;  // of the flag, without "--"
   Kind kind;
-  std::string_view group;     // the heading above it
+  std::string_view group;     // the heading above the setting
   std::string_view fallback;  // the default, as it is written; empty: none, or see `computed`
   std::string_view computed;  // where the default comes from if it depends on the machine
   std::string_view allowed;   // the allowed values; for kInteger: the unit
   int64_t least = 0, most = 0;
-  bool reloads;             // SIGHUP changes it; other settings need a restart
-  std::string_view help;    // its meaning: one clause
+  bool reloads;             // SIGHUP changes the setting; other settings need a restart
+  std::string_view help;    // the setting's meaning: one clause
   std::string_view reason;  // why this is the default; sentences
 };
 
