@@ -52,7 +52,8 @@ void end_at_once(int) {
   ::_exit(0);
 }
 
-// Says where the default came from: a user who finds the process killed for its memory looks here.
+// Says where the default of kv_memory came from: a user who finds the process killed for its memory
+// looks here.
 void log_memory(const cascade::ParsedOptions& parsed) {
   if (parsed.configuration.values.contains("kv-memory")) return;
   const cascade::MemoryLimit memory = cascade::memory_limit();

@@ -28,7 +28,7 @@ struct CatalogEntry {
   std::string format;  // "folder", "gguf"
   int64_t disk_bytes = 0;
   ModelSize size;                // zeros with `problem`
-  std::optional<Error> problem;  // why it could not be read
+  std::optional<Error> problem;  // why the model could not be read
 };
 
 struct Catalog {

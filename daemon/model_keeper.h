@@ -70,8 +70,8 @@ class ModelKeeper {
   void load(const std::string& name, Done done);
   void unload(const std::string& name, Done done);
 
-  // Call them when a request is given to the model, and when it has ended. `counts`: whether it
-  // counts as a use of the model.
+  // Call the first when a request is given to the model, and the second when the request has ended.
+  // `counts`: whether the request counts as a use of the model.
   void begin_request(const std::string& name, bool counts);
   void end_request(const std::string& name);
 
@@ -87,7 +87,7 @@ class ModelKeeper {
     CatalogEntry entry;
     State state = State::kUnloaded;
     std::shared_ptr<LoadedModel> loaded;
-    bool draining = false;  // takes no new requests: it makes room once it is idle
+    bool draining = false;  // takes no new requests: the model makes room once it is idle
     int64_t requests = 0;
     int64_t last_used_us = 0;
     std::optional<Error> failure;  // of the last load
@@ -141,7 +141,7 @@ class ModelKeeper {
   std::map<std::string, Model> models_;  // includes the default model
   std::set<std::string> warned_;         // warnings already given about the models directory
   std::deque<Operation> operations_;     // waiting, in order
-  std::optional<Operation> running_;     // the one that has begun
+  std::optional<Operation> running_;     // the operation that has begun
   std::function<void(bool)> on_stopped_;
   bool checking_ = false;  // the model of the first waiting operation is being checked
   bool scanning_ = false;

@@ -13,7 +13,7 @@ namespace cascade {
 
 // A model in memory beside the default one.
 struct LoadedModel {
-  ZmqContext context;  // only for its host, so that it can end alone
+  ZmqContext context;  // only for this host, so that the context can end alone
   std::unique_ptr<ModelHost> host;
 };
 

@@ -15,7 +15,7 @@ struct ResidentModel {
   std::string name;
   int64_t bytes = 0;        // estimated
   bool is_default = false;  // is never unloaded
-  bool busy = false;        // requests of it wait or run
+  bool busy = false;        // requests of the model wait or run
   int64_t last_used_us = 0;
 };
 

@@ -112,7 +112,7 @@ void ModelRouter::run() {
   };
   asio::co_spawn(io_, receive(), on_end);
   asio::co_spawn(io_, tick(), on_end);
-  keeper_.rescan([] {});  // so that the first request need not wait for it
+  keeper_.rescan([] {});  // so that the first request need not wait for a scan
   try {
     io_.run();
   } catch (const std::exception& error) {

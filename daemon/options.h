@@ -42,7 +42,7 @@ struct DaemonOptions {
   std::string http_keys_file;             // empty: no keys are needed
   std::vector<std::string> http_hosts;    // further host names of the gateway
   std::vector<std::string> http_origins;  // sites whose pages may use the gateway; "*": all
-  std::map<std::string, std::string> http_model_aliases;  // models' names by their other names
+  std::map<std::string, std::string> http_model_aliases;  // models' names by their aliases
   // ZeroMQ over TCP: "127.0.0.1:8179"; empty: none.
   std::string tcp_address;
   std::string tcp_key_file;
@@ -67,7 +67,7 @@ struct DaemonOptions {
 };
 
 // Exit codes of cascaded; 0 after a signal that asked it to stop.
-inline constexpr int kExitFailed = 1;  // it could not start, or could not go on
+inline constexpr int kExitFailed = 1;  // cascaded could not start, or could not go on
 inline constexpr int kExitUsage = 2;   // the command line or the configuration is wrong
 
 // Reads the configuration file, the environment and argv, in rising order. On --help, --version,

@@ -40,8 +40,8 @@ class WorkMeter {
 // The state of an actor at some moment.
 struct ProgressSign {
   std::string actor;
-  uint64_t moves = 0;  // grows as it works
-  bool owes = false;   // it has something to do
+  uint64_t moves = 0;  // grows as the actor works
+  bool owes = false;   // the actor has something to do
 };
 
 // An actor makes progress if it has nothing to do or has moved since the watchdog was last fed. The
