@@ -40,7 +40,7 @@ inline constexpr size_t kBatchRequestsMax = 256;
 // A chunk of a list: its texts are cut to 400 bytes and its token ids left out.
 struct ChunkInfo {
   Chunk chunk;
-  int64_t tokens = 0;  // tokens of its text
+  int64_t tokens = 0;  // tokens of the chunk's text
 };
 
 // How a change affected the holders of a chunk; the chunk itself does not say this.

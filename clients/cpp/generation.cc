@@ -32,7 +32,7 @@ Result<Reply> as(Result<wire::Message>&& ended) {
 }  // namespace
 
 struct Client::Running {
-  size_t index = 0;  // its place among the requests
+  size_t index = 0;  // the request's place in the batch
   wire::RequestId id{};
   int64_t heard_ms = 0;  // when the last message about this generation came
   bool stop = false;     // on_event wants no more
@@ -81,7 +81,7 @@ std::vector<Result<Generation>> Client::generate_batch(std::vector<wire::Generat
   }
   std::vector<wire::Message> messages;
   for (wire::GenerateRequest& request : requests) {
-    request.stream = true;  // its Progress tells a slow generation from a dead one
+    request.stream = true;  // Progress tells a slow generation from a dead one
     // A client that does not look at events gets the text once, at the end.
     if (!on_event && !request.delta_credit) request.delta_credit = 0;
     messages.emplace_back(std::move(request));

@@ -12,7 +12,7 @@ struct BenchOptions {
   int32_t prompt_tokens = 512;  // approximate: tokenizers split the numbers of a prompt differently
   int32_t tokens = 64;          // of an answer
   int32_t batch = 8;            // answers at once
-  int32_t repeat = 3;           // medians over these are printed
+  int32_t repeat = 3;           // repetitions; medians over them are printed
 };
 
 // Sends prompts that nobody has sent before, then the same prompts again, then several at once. The

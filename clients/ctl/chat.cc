@@ -34,7 +34,7 @@ std::string in_quotes(const std::string& text) {
   return '"' + fitted(one_line(text), kColumns) + '"';
 }
 
-// Says what a conversation lost with an output, and how it ends now.
+// Says what a conversation lost with an output, and how the conversation ends now.
 std::string removal_text(const Chunk& output, const Conversation& conversation) {
   const std::string lost = in_quotes(output.query_text.empty() ? output.id : output.query_text);
   if (!conversation.session().empty()) {

@@ -13,7 +13,7 @@ class NumberedOutputs {
  public:
   enum class Whose { kConversation, kAll };
 
-  // `client` must outlive it.
+  // `client` must outlive this object.
   explicit NumberedOutputs(client::Client& client) : client_(client) {}
 
   // Numbers the outputs that the daemon has now, oldest first: all, or those of `conversation`, in

@@ -40,7 +40,7 @@ bool prepare_private_file(const std::string& path) {
   return is_private;
 }
 
-// The longest beginning that all words share; they are sorted.
+// The longest beginning that all words share; the words are sorted.
 std::string common_beginning(const std::vector<std::string>& words) {
   const auto& first = words.front();
   const auto& last = words.back();

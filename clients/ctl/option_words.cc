@@ -77,7 +77,8 @@ constexpr Words kPhrases[] = {
 }  // namespace
 
 Error in_words_of_options(Error error) {
-  // The index of "stop[2]" is left out: the message names the element, or the reader sees it.
+  // The index of "stop[2]" is left out: the message names the element, or the reader sees which one
+  // is meant.
   const std::string_view field = std::string_view(error.field).substr(0, error.field.find('['));
   const auto known = std::ranges::find(kFields, field, &Words::of_protocol);
   if (known != std::end(kFields)) error.field = known->of_options;

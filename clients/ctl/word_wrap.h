@@ -31,7 +31,7 @@ class WordWrap {
   struct Unit {
     std::string text;
     int cells = 0;
-    bool written = false;  // its beginning is written; what follows is written as it comes
+    bool written = false;  // the unit's beginning is written; the rest is written as it comes
   };
 
   void add_code_point(uint32_t value, std::string_view bytes);
