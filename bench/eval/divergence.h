@@ -12,8 +12,8 @@ struct Divergence {
   double kl = 0;             // KL(reference || tested) over the whole vocabulary, at least 0
   double nll_reference = 0;  // -log p(next token)
   double nll = 0;
-  bool same_top = false;  // both give the largest logit to the same token (of equal logits, the
-                          // lowest id)
+  bool same_top = false;  // both models give the largest logit to the same token (of equal logits,
+                          // the lowest id)
   bool finite = false;    // all logits are finite; otherwise the other figures mean nothing
 };
 

@@ -12,7 +12,7 @@ namespace cascade::eval {
 struct EstimateFacts {
   std::string model;   // as the user named it
   MemoryDemand types;  // its numbers of tokens are not used
-  std::string why;     // why the weights have their type; empty: it was asked for
+  std::string why;     // why the weights have their type; empty: the type was asked for
   int64_t context_tokens_max = 0;
   // The bytes that the daemon gives to K and V by default; the bytes of memory of which that is
   // half; and the control group's file that sets this memory (empty: the machine sets it).

@@ -1,4 +1,4 @@
-// Every choice comes from the case's random numbers, so the case's seed repeats it.
+// Every choice comes from the case's random numbers, so the case's seed repeats all choices.
 #include "bench/eval/identity_batch.h"
 
 #include <algorithm>

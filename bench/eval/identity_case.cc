@@ -14,7 +14,7 @@ namespace {
 constexpr int kMatesMax = 6;
 constexpr int kOutputsMax = 40;  // rows of logits that both runs keep
 // The largest number of tokens that an earlier run has after the shared prefix: enough to fill the
-// rest of its last page.
+// rest of the prefix's last page.
 constexpr int kDonorTailMax = 70;
 
 template <size_t n>

@@ -15,11 +15,11 @@ struct IdentityLimits {
 
 // Another sequence in the same forward calls.
 struct MatePlan {
-  // It shares the first pages of the case's sequence, at most those that are full when it begins,
-  // and continues after them with `ids`.
+  // The mate shares the first pages of the case's sequence, at most those that are full when the
+  // mate begins, and continues after them with `ids`.
   bool shares_pages = false;
   bool decodes = false;  // one token per call; otherwise slices
-  int start = 0;         // the number of its own tokens that are computed beforehand
+  int start = 0;         // the number of the mate's own tokens that are computed beforehand
   std::vector<int32_t> ids;
 };
 

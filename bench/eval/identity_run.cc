@@ -124,7 +124,7 @@ Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool re
   return run;
 }
 
-// The earlier run; the sequence begins with its pages.
+// Makes the earlier run, with whose pages the sequence begins.
 void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, IdentityRun& run,
                                bool record) {
   Transformer& donor = transformer(drawn.donor_threads);
@@ -156,7 +156,7 @@ void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, Identi
 }
 
 Result<IdentityRun> IdentityRunner::variant(const IdentityCase& drawn, bool record) {
-  // These are not the random numbers with which the case was drawn.
+  // These random numbers are not those with which the case was drawn.
   Random random(counter_random(drawn.seed, UINT64_MAX));
   ASSIGN_OR_RETURN(IdentityRun run, start_run(drawn, &random, record));
   if (drawn.prefix > 0) run_donor(drawn, random, run, record);

@@ -51,7 +51,7 @@ struct IdentityRun {
   std::vector<uint8_t*> pages;
   std::vector<float> hidden;  // [outputs, hidden_size]
   std::vector<float> logits;  // [outputs, vocab_size]
-  LayerStates layers;         // if it was asked for
+  LayerStates layers;         // if they were asked for
   int sharing_mates = 0;      // mates that used pages of the sequence as their own
 };
 

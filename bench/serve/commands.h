@@ -113,7 +113,7 @@ struct SlowClientsOptions {
   ServeOptions serve;
   int64_t connections = 1000;
   int64_t pace_ms = 1000;   // between two bytes of each connection
-  int64_t rounds = 3;       // each measures alone and beside the slow ones
+  int64_t rounds = 3;       // each measures alone and beside the slow connections
   int64_t requests = 1200;  // through each door, in each half of a round
   int64_t warm_up = 30;     // before the measured ones
   int64_t prompt_tokens = 64;

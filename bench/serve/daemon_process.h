@@ -48,7 +48,7 @@ class DaemonProcess {
   pid_t pid() const { return pid_; }
   // The socket of the default tenant, or of `tenant`.
   std::string endpoint(const std::string& tenant = "") const;
-  // Waits until that socket answers. Errors: those of start().
+  // Waits until the socket endpoint(tenant) answers. Errors: those of start().
   Status wait_until_serving(const std::string& tenant = "");
   // Sends SIGKILL. Returns when the daemon has ended.
   void kill();
@@ -66,7 +66,7 @@ class DaemonProcess {
   pid_t pid_;
   std::filesystem::path run_dir_;
   std::filesystem::path log_;
-  int exit_code_ = -1;  // or 128 + signal; -1 while it runs
+  int exit_code_ = -1;  // or 128 + signal; -1 while the daemon runs
 };
 
 }  // namespace cascade::serve

@@ -30,7 +30,7 @@ std::string flood_name(int64_t number) {
 struct Sample {
   double first_text_ms = 0;  // from the first try
   double total_ms = 0;
-  double queue_ms = 0;  // from its arrival in the daemon until it has a place
+  double queue_ms = 0;  // from the request's arrival in the daemon until it has a place
   int64_t refusals = 0;
 };
 

@@ -8,7 +8,8 @@
 
 namespace cascade::serve {
 
-// Catches the three signals while it lives. At most one object at a time, on the main thread.
+// Catches the three signals while the object lives. At most one object at a time, on the main
+// thread.
 class Interrupts {
  public:
   Interrupts();

@@ -28,7 +28,7 @@ class LoadWindow {
   bool look(int64_t now_us);
   void close(int64_t now_us) { end_us_ = now_us; }
 
-  void sent(double late_ms);  // this long after it was due
+  void sent(double late_ms);  // this long after the request was due
   void unsent();
   // Requests that end before the window opens count only for opening it.
   void ended(const Exchange& exchange);

@@ -33,7 +33,7 @@ inline constexpr int64_t kDecodePromptTokens = 64;
 
 // A daemon and the traffic that is sent to it. The connection `control` asks for its status.
 struct Service {
-  std::filesystem::path folder;  // holds its run directory and its state directory
+  std::filesystem::path folder;  // holds the daemon's run directory and state directory
   std::unique_ptr<DaemonProcess> daemon;
   std::unique_ptr<Traffic> traffic;  // ends before the daemon
   int control = 0;

@@ -248,7 +248,7 @@ Status Traffic::handle(wire::Envelope&& envelope) {
     return {};
   }
   const auto found = sockets_->exchanges.find(envelope.request);
-  // it belongs to a generation that was given up
+  // The message belongs to a generation that was given up.
   if (found == sockets_->exchanges.end()) return {};
   const ExchangePtr exchange = found->second;
   wire::Message& message = envelope.message;

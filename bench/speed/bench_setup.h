@@ -21,7 +21,7 @@ Result<Setup> set_up(const CommonOptions& options);
 
 // The command, the CPU, the instruction set and the number of threads.
 OrderedJson header(const std::string& command, const Setup& setup);
-// Measures the peak now and adds it.
+// Measures the peak now and adds it to `header`.
 void add_peak(OrderedJson& header, const Setup& setup);
 
 // Prints to standard output. Errors: those of io_error, if it cannot be written.

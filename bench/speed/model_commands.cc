@@ -23,7 +23,7 @@ int64_t pages_of(int64_t tokens) {
   return (tokens + kPageTokens - 1) / kPageTokens;
 }
 
-// The most that the rows of a report need, and the options that ask for it.
+// The largest demand among the rows of a report, and the options that ask for it.
 struct Demand {
   int64_t tokens;  // of one sequence
   int64_t sequences;
