@@ -281,7 +281,7 @@ TEST(SocketFile, stays_if_somebody_else_listens_there) {
   const Listener ours(path);
   SocketFile file("ipc://" + path.string());
   file.remember();
-  fs::rename(path, folder.path() / "kept");  // or its number might be given to the next file
+  fs::rename(path, folder.path() / "kept");  // or its inode number might be given to the next file
   const Listener theirs(path);
   file.remove();
   EXPECT_TRUE(fs::exists(path));

@@ -139,7 +139,7 @@ TEST(SoftCap, equals_scalar_on_every_isa_and_the_real_function) {
     for (const int n : {1, 5, 8, 16, 17, 31, 40, 1032, 8191}) {
       for (const float cap : {0.01f, 1.0f, 30.0f, 50.0f, 1e6f}) {
         auto x = random_floats(random, n, 3 * double(cap));
-        for (int i = 0; i < n; i += 3) x[i] *= 1e-4f;  // almost linear there
+        for (int i = 0; i < n; i += 3) x[i] *= 1e-4f;  // the cap is almost linear there
         if (n > 8) x[1] = NAN, x[2] = 0, x[4] = 1e30f, x[5] = -1e30f, x[7] = 1e-30f;
         auto expected = x, actual = x;
         scalar().soft_cap(expected.data(), cap, n);

@@ -67,7 +67,7 @@ TEST(ServeProcess, a_program_that_is_no_daemon_ends_with_its_last_words) {
 
 TEST(ServeInterrupts, turn_a_signal_into_an_error_as_long_as_they_live) {
   struct sigaction before = {};
-  ::sigaction(SIGINT, nullptr, &before);  // shells start background jobs without it
+  ::sigaction(SIGINT, nullptr, &before);  // shells start background jobs with SIGINT ignored
   {
     const Interrupts interrupts;
     EXPECT_TRUE(check_interrupted().ok());
