@@ -44,7 +44,7 @@ Holder* first_to_end(Chunk& chunk, HolderKind kind, std::optional<bool> pinned =
   Holder* first = nullptr;
   for (Holder& holder : chunk.holders) {
     if (holder.kind != kind || (pinned && holder.pinned != *pinned)) continue;
-    // Of two holders that end together, the unpinned one comes first: a pin promises more.
+    // If two holders end together, the unpinned one comes first: a pin promises more.
     const auto rank = [](const Holder& h) {
       constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
       return std::tuple(end_of(h), h.pinned, h.expires_us == 0 ? kNever : h.expires_us);
