@@ -1,4 +1,4 @@
-// Makes ids from letters and digits that a digest gives.
+// Makes ids of letters and digits; a digest chooses them.
 #include "base/call_id.h"
 
 #include "base/hash.h"

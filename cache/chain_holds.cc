@@ -101,7 +101,7 @@ size_t ChainIndex::pinned_count(const Node* node) {
   return count;
 }
 
-// Whether a sibling of `node` begins with the same `count` tokens.
+// Whether a sibling of `node` also begins with the first `count` tokens of `node`.
 bool ChainIndex::sibling_has(const Node* node, int64_t count) const {
   const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
   const auto has = [&](const auto& sibling) {

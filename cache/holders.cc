@@ -93,7 +93,8 @@ void note(EndedHolders* ended, const Holders& more) {
   if (ended != nullptr) ended->insert(ended->end(), more.begin(), more.end());
 }
 
-// Takes one out of a holder that counts several, and returns it as a holder with a count of 1.
+// Lowers the holder's count by one, and removes the holder at 0. Returns the one that was taken
+// out, as a holder with a count of 1.
 Holder split(Chunk& chunk, Holder* holder) {
   Holder one = *holder;
   one.count = 1;

@@ -33,9 +33,9 @@ struct HolderTerms {
   std::optional<bool> pinned{};
 };
 
-// The holders that a change ended, as they were before; if only some of the retentions that a
-// holder counts ended, `count` is their number. The functions below that take a pointer to such a
-// list add to it; they accept nullptr.
+// The holders that a change ended, as they were before; the `count` of a retention is the number
+// that ended. The functions below that take a pointer to such a list add to it; they accept
+// nullptr.
 using EndedHolders = std::vector<Holder>;
 
 // Adds `holder` to the chunk's holders. A retention of equal terms counts once more. If the name or

@@ -57,15 +57,15 @@ struct PlannerLimits {
   int bursts_between_slices = 40;
   // No slice lets running generations wait longer than this.
   int64_t slice_beside_decode_us = 250'000;
-  // While several tenants have work within a short time, jobs are shorter: the next job may be
-  // another tenant's.
+  // While several tenants have had work lately, jobs are shorter: the next job may be another
+  // tenant's.
   int64_t job_contended_us = 5'000;
   // The same for a prompt whose tenant is owed time: it ends sooner with longer slices.
   int64_t job_contended_owed_us = 10'000;
   // The length of a slice when nothing else runs: it bounds how long a cancel, or another request,
   // has to wait.
   int64_t slice_alone_us = 100'000;
-  // The length of a slice that nobody waits for.
+  // The length of a slice of work that nobody waits for.
   int64_t slice_idle_us = 60'000;
   int burst_steps_max = 64;
 };

@@ -121,8 +121,8 @@ Status KvStore::reconcile_file(int64_t number, UnnamedPages unnamed) {
   return state.state == KvFileState::kAbandoned ? Status() : adopt_tail(**opened, state);
 }
 
-// Sets aside something in the place of a KV file that cannot be one. The open goes on, because K
-// and V can be computed again.
+// Sets aside what is in the place of a KV file but cannot be a KV file. The store opens all the
+// same, because K and V can be computed again.
 void KvStore::put_aside(int64_t number, const std::string& what_it_is) {
   const std::string path = kv_file_path(folder_, number);
   const auto moved = set_aside(calls_, folder_, path.substr(folder_.size() + 1));

@@ -124,9 +124,9 @@ class KvStore {
   // Forgets pages; pages that are not stored are no error. After the commit their bytes, token ids
   // included, are overwritten or given back.
   Status remove(std::span<const Digest> keys);
-  // Forgets the pages that were found in files without a row, except those that were stored again
-  // for a chunk or prefix. Nobody knows whose text they have, so they are removed with the first
-  // chunk that is deleted.
+  // Forgets the pages that were found without rows, except those that were stored for a chunk or
+  // prefix since. Nobody knows whose text they have, so they are removed with the first chunk that
+  // is deleted.
   Status remove_found();
 
   // Whether the bytes of the pages that the last commit removed are erased. False if a call failed:

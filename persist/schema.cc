@@ -207,7 +207,8 @@ CREATE TABLE page_owners(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// For removing, to make space, the pages that continue from a page before the page itself.
+// The index finds the pages that continue from a page: to make space, they are removed before the
+// page itself.
 constexpr char kVersion3[] = R"sql(
 CREATE INDEX pages_by_parent ON pages(parent_key);
 )sql";

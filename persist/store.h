@@ -100,7 +100,7 @@ class Store : public ChunkStore {
   Status start(const KvOptions& options);
   Status fill_new_database();
 
-  // Each member needs those above it.
+  // The order matters: members need members above them.
   std::unique_ptr<StateDirectory> directory_;
   std::unique_ptr<SqliteVfs> vfs_;
   std::unique_ptr<Database> database_;

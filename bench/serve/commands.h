@@ -27,7 +27,7 @@ struct ChatOptions {
   int64_t turns = 10;
   int64_t max_tokens = 256;  // per answer, thoughts included
   int64_t system_tokens = 512;
-  int64_t query_tokens = 16;  // of a question with its notes; if too few, only the question
+  int64_t query_tokens = 16;  // of a question with notes; if too few for notes, only the question
 };
 
 struct OverloadOptions {

@@ -116,8 +116,7 @@ std::vector<Result<wire::Message>> Client::run_all(std::vector<wire::Message>&& 
   return results;
 }
 
-// Returns an error if the connection broke; the connection is then given up with all running
-// generations.
+// Errors: those of the connection, which is then given up with all running generations.
 Status Client::run(Batch& batch, std::vector<wire::Message>&& requests) {
   RETURN_IF_ERROR(ensure_connected());
   retry_after_ms_ = 0;

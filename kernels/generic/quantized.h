@@ -357,8 +357,8 @@ inline void few_rows(const QuantizedGemmArgs& args) {
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
     for (int p = panel; !has_blocks(kCoding) && p < panel + kCount; ++p) {
-      // Nothing was prefetched while the previous panel's factors were read, so as many bytes of
-      // this panel are still missing: prefetch them here.
+      // Nothing was prefetched while the previous panel's factors were read. So the same number of
+      // bytes of this panel is still missing: prefetch them here.
       prefetch_bytes(w.panel(p) + kAheadBytes - gap_bytes, gap_bytes);
       // The factors of the next panels are needed as soon as those panels begin.
       prefetch_bytes(w.panel(p + kCount) + weights_bytes, factors_bytes);
