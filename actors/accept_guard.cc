@@ -137,7 +137,7 @@ struct AcceptGuard::Gate {
     if (now_open < limits.easy_max) return true;
     return now_open < limits.open_max && slow_places.take(now_us());
   }
-  // Calls libzmq, which finds no connection; its monitor reports that.
+  // Wakes libzmq although no connection waits: its accept4() fails, and its monitor reports that.
   void knock() {
     if (now_us() < next_knock_us) return;
     next_knock_us = now_us() + kKnockUs;
@@ -145,7 +145,7 @@ struct AcceptGuard::Gate {
   }
   void call_libzmq() const { CHECK(::eventfd_write(counter, 1) == 0); }
 
-  // Any thread: the next connection for libzmq, or -1.
+  // Returns the next connection for libzmq, or -1. Any thread.
   int take() {
     eventfd_t one = 0;
     ::eventfd_read(counter, &one);
@@ -158,7 +158,7 @@ struct AcceptGuard::Gate {
 
   const Limits limits;
   const int listener;
-  const int counter;  // how often libzmq has to accept
+  const int counter;  // an eventfd: how many times libzmq has yet to accept
   const int stop;
   std::atomic<size_t> open{0};
   std::mutex mutex;
@@ -208,10 +208,11 @@ AcceptGuard::~AcceptGuard() {
     Gates& all = gates();
     const std::lock_guard lock(all.mutex);
     const auto found = all.by_door.find(door_);
-    // libzmq may have closed the descriptor, and another guard may have it by now.
+    // libzmq may have closed the descriptor, and the door of another guard may have its number by
+    // now.
     if (found != all.by_door.end() && found->second == gate_) all.by_door.erase(found);
   }
-  // libzmq may still have the door: it shall find nothing to accept there.
+  // libzmq may still listen at the door: the counter is emptied, so that nothing is to be accepted.
   for (eventfd_t one = 0; ::eventfd_read(gate_->counter, &one) == 0;) continue;
 }
 
@@ -242,7 +243,8 @@ int AcceptGuard::accept(int listener, sockaddr* address, socklen_t* size, int fl
   }
   if (!gate) {
     const int connection = system_accept(listener, address, size, flags);
-    // This is the door of a guard that has just ended: libzmq ends the process for any other error.
+    // The door of a guard that has just ended is not a socket. libzmq would end the process for
+    // that error, but continues after ECONNABORTED.
     if (connection < 0 && errno == ENOTSOCK) errno = ECONNABORTED;
     return connection;
   }

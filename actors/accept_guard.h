@@ -1,11 +1,12 @@
 // Bounds how many connections a listening socket of libzmq lets in, and how fast.
 //
 // libzmq accepts every connection, on the thread that handles the messages of all clients, and ends
-// the process when no descriptor is left for one more. Its own remedy (a monitor, which tells of
-// connections afterwards) comes too late for that. So a thread of the guard accepts in its place.
-// libzmq listens at an eventfd(2), which counts the connections that are let in. It accepts with
-// the system call accept4, which accept_guard.cc defines to hand these connections over: the linker
-// prefers a program's own definition to the C library's, also for the libraries that it loads.
+// the process when no descriptor is left for one more. Its own remedy, a monitor that reports
+// connections afterwards, comes too late for that. So a thread of the guard accepts in libzmq's
+// place, and libzmq listens at an eventfd(2), which counts the connections that are let in. libzmq
+// accepts with the system call accept4. accept_guard.cc defines that function to hand these
+// connections over: the linker prefers a program's own definition to the C library's, also for the
+// libraries that the program loads.
 #pragma once
 
 #include <sys/socket.h>
@@ -27,7 +28,7 @@ class AcceptGuard {
   };
 
   // Accepts at the listening descriptor from now on. The guard owns the descriptor, closes it, and
-  // sets it not to block. Connections that come faster than some 1,000 a second are taken with
+  // makes it non-blocking. Connections that come faster than some 1,000 a second are taken with
   // pauses. Throws std::system_error if the system has no descriptor or thread left.
   AcceptGuard(int listener, const Limits& limits);
   // Lets nobody in any more. Connections that libzmq has not taken yet are closed.

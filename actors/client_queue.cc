@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kPendingBytesMax = size_t{64} << 20;
 constexpr auto kRetry = std::chrono::milliseconds(5);
 constexpr int64_t kPauseMs = 10;
-constexpr int64_t kSchedulerRetryMs = 1000;  // a restart takes less
+constexpr int64_t kSchedulerRetryMs = 1000;  // the scheduler restarts in less time
 
 }  // namespace
 

@@ -46,7 +46,7 @@ class ClientQueue {
   ZmqPort& clients_;
   const std::function<void(const std::string&)> on_gone_;
   asio::steady_timer retry_;
-  std::map<std::string, std::set<wire::RequestId>> open_;  // by client
+  std::map<std::string, std::set<wire::RequestId>> open_;  // requests to be answered, by client
   std::map<std::string, Pending> pending_;
   bool closed_ = false;
 };
@@ -55,7 +55,7 @@ class ClientQueue {
 // milliseconds.
 inline constexpr int kClientLingerMs = 1000;
 
-// The type number of a message that was checked, or that this daemon made.
+// Returns the type number of a message, which was checked or was made by this daemon.
 size_t type_of(std::span<const wire::Frame> message);
 
 // Tells what to do with a client's message.
@@ -67,7 +67,7 @@ struct Admission {
   bool to_models = false;
   std::string model;
 };
-// `message` is without the client's name.
+// Decides what to do with `message`, which is without the client's name.
 Admission admit(std::span<const wire::Frame> message, const std::string& default_model);
 // Makes a message to kModelsEndpoint. frames: [client][message…].
 wire::Frames for_models(const std::string& model, wire::Frames frames);

@@ -12,7 +12,7 @@
 
 namespace cascade {
 
-// Times are of any clock that does not go back, in microseconds. A connection keeps its place until
+// Times are in microseconds, of any clock that does not go back. A connection keeps its place until
 // the latest time given for it, which may be in the future: until then, what was received or sent
 // on it may still be on its way. One thread.
 class ConnectionTable {
@@ -34,11 +34,11 @@ class ConnectionTable {
   // tenant "".
   size_t count(const std::string& tenant) const;
 
-  // The connection to end when the door is full: of the tenant with the most connections, the one
-  // that has been idle for longest. So a tenant that fills a door makes room in it itself, and the
-  // others keep their places. A tenant is passed over while all of its connections wait for an
-  // answer. nullopt if every connection waits, or if all of that tenant's connections are in use:
-  // other tenants do not lose theirs to a crowd that has just come.
+  // Returns the connection to end when the door is full: among those of the tenant with the most
+  // connections, the one that has been idle for longest. So a tenant that fills a door makes room
+  // at its own expense, and the others keep their places. A tenant is passed over while all of its
+  // connections wait for an answer. nullopt if every connection waits, or if all connections of the
+  // chosen tenant are in use: other tenants do not lose theirs to a crowd that has just come.
   std::optional<Id> next_to_go(int64_t now_us) const;
 
  private:

@@ -1,4 +1,4 @@
-// A prefix for each door.
+// The name of a port is a prefix for its door, and the tenant.
 #include "actors/door.h"
 
 #include <array>

@@ -15,7 +15,7 @@ struct TenantDoor {
   Door door = Door::kIpc;
   std::string tenant;
 };
-// The name of such a port: "gateway:local", "http:local", "tcp:local".
+// Returns the name of the door's port for the tenant: "gateway:local", "http:local", "tcp:local".
 std::string door_name(Door door, const std::string& tenant);
 // The tenant and door that have the name; nullopt if it is not the name of a door's port.
 std::optional<TenantDoor> door_of(std::string_view name);

@@ -1,4 +1,4 @@
-// Sockets have numbers that are never used again (SO_COOKIE); descriptors are reused.
+// Tells sockets apart by numbers that are never used again (SO_COOKIE): descriptors are reused.
 #include "actors/door_guests.h"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ uint64_t cookie_of(int socket) {
 // descriptor and may close it at any time; a duplicate keeps referring to the same socket.
 bool end_connection(int connection, uint64_t cookie) {
   const int own = ::fcntl(connection, F_DUPFD_CLOEXEC, 0);
-  if (own < 0) return errno != EBADF;  // no descriptor for a duplicate: it stays
+  if (own < 0) return errno != EBADF;  // no descriptor for a duplicate: the client stays
   const bool same = cookie_of(own) == cookie;
   if (same) ::shutdown(own, SHUT_RDWR);
   ::close(own);
@@ -90,8 +90,8 @@ void DoorGuests::end_peers(int connection) {
 // The system reuses a descriptor as soon as it is closed. When ZeroMQ gives us a message, it has
 // already reported everything that happened to the message's descriptor before. But it may give us
 // a message whose connection has ended when another connection already has the descriptor. Then two
-// peers share the descriptor, nobody knows which one has left, and both count as present until it
-// ends.
+// peers share the descriptor, nobody knows which of them has left, and both count as present until
+// the newer connection ends.
 void DoorGuests::heard(int connection, const std::string& peer, const std::string& tenant) {
   const auto found = connections_.find(connection);
   if (found == connections_.end()) {

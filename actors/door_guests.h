@@ -23,11 +23,11 @@ class DoorGuests {
       : connections_max_(connections_max), makes_room_(makes_room) {}
 
   // If connections are bounded, bounds those accepted at this listening descriptor. Returns the
-  // descriptor at which ZeroMQ listens instead, which the caller owns; it no longer owns the
-  // listener.
+  // descriptor at which ZeroMQ listens instead. The caller owns that descriptor, and no longer owns
+  // the listener.
   int guard(int listener);
 
-  // ZeroMQ's reports of connections, to be passed on in its order.
+  // Take ZeroMQ's reports of connections, in the order in which ZeroMQ gives them.
   void accepted(int connection);
   void ended(int connection);
   // Notes that a message of `peer`, a client of `tenant`, came.
@@ -57,8 +57,8 @@ class DoorGuests {
   ConnectionTable::Id next_id_ = 1;
   std::map<int, Connection> connections_;
   std::map<ConnectionTable::Id, int> by_id_;
-  std::multimap<int, std::string> peers_of_;  // by connection; mostly one
-  std::map<std::string, int> last_heard_on_;  // peers
+  std::multimap<int, std::string> peers_of_;  // by connection, which mostly has one
+  std::map<std::string, int> last_heard_on_;  // by peer
   std::vector<std::string> gone_;
 };
 

@@ -6,7 +6,7 @@
 namespace cascade {
 namespace {
 
-// The message that answers a job; it is the same for most jobs of the store.
+// Returns an empty answer of the type that answers the job: a StoreAck for most jobs of the store.
 template <class Job>
 wire::StoreAck answer_to(const Job&) {
   return {};

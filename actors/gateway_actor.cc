@@ -12,8 +12,8 @@
 namespace cascade {
 namespace {
 
-// The most events that wait for a subscriber that does not read. It sees by the numbers of the
-// events that it lost some, and asks for them.
+// The most events that wait for a subscriber that does not read. The subscriber sees by the numbers
+// of the events that it has lost some, and asks for those.
 constexpr int kEventsWaitingMax = 1000;
 
 class Gateway {
@@ -132,7 +132,8 @@ class Gateway {
       frames->front() = to_string(event->kind);
       (void)subscribers_.send(*frames);  // drops events if a slow subscriber has no room
     }
-    // Clients that read slowly get their last answers; the socket lingers for answers on their way.
+    // Clients that read slowly still get their last answers: waiting answers are sent, and the
+    // socket lingers for those on their way.
     co_await queue_.drain();
     queue_.close();
     watch_.close();

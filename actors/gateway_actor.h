@@ -1,5 +1,5 @@
-// The clients' door: a ROUTER on an ipc endpoint, which passes checked messages to the scheduler
-// and answers back; and beside it a PUB, on which it publishes the tenant's events.
+// The clients' door: a ROUTER on an ipc endpoint passes checked messages to the scheduler, and its
+// answers back to the clients. A PUB beside it publishes the tenant's events.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct GatewayDoor {
   std::string tenant;  // the tenant of all clients that connect here
   std::shared_ptr<const ServiceStart> start;
   std::string endpoint;
-  std::string events_endpoint;  // where its events are published
+  std::string events_endpoint;  // where the tenant's events are published
   size_t connections_max = 0;   // the most clients; 0: any number
   size_t subscribers_max = 0;   // the most subscribers; 0: any number
-  int descriptor = -1;  // a socket that already listens there, which outlives the gateway; -1: none
+  int descriptor = -1;  // a socket that already listens there and outlives the gateway; -1: none
 };
 
 // Runs on the calling thread until the scheduler sends Stop. It may begin before the scheduler

@@ -18,7 +18,7 @@ class PeerWatch {
 
   Task<> run() {
     // A connection that waits for its endpoint looks like an established one. Messages from before
-    // the end are to be taken first, so there is one more round.
+    // the end of the other side are to be received first, so there is one more round.
     bool in_vain = false;
     while (!closed_) {
       timer_.expires_after(std::chrono::milliseconds(250));

@@ -1,4 +1,5 @@
-// One answer to all requests, a Ping included: it tells the client why there is no other.
+// While the daemon loads, all requests, even a Ping, get the same answer, which says why there is
+// no other.
 #include "actors/service_start.h"
 
 #include "wire/loading.h"

@@ -17,15 +17,15 @@
 namespace cascade {
 namespace {
 
-// The most pages removed at once to make room: a large part of a large disk would be more than a
-// message can name.
+// The most pages removed at once to make room: one message could not name all pages of a large part
+// of a large disk.
 constexpr size_t kPagesRemovedAtOnceMax = 100'000;
 constexpr size_t kPagesAtOnceMax = 10'000;
 
 // The most bytes that one call of tidy() moves.
 constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
 
-// When the budget is full, one in this many parts of it is freed at once.
+// When the disk's budget is full, a part of it is freed at once: one in this many.
 constexpr uint64_t kRoomShare = 64;
 
 // Our own messages name digests in hex; anything else is a bug.
@@ -54,9 +54,9 @@ void StoreActor::handle(const std::vector<wire::Message>& batch, const Send& sen
         },
         message);
   }
-  (void)commit(send);  // whoever waits for it was told of its failure
+  (void)commit(send);  // whoever waits for the commit was told of its failure
   if (!checking()) return;
-  // This comes after the commit, because it commits too.
+  // The step of a check or backup comes after the commit, because it commits, too.
   upkeep_->step(send);
   tell_forgotten(send);
 }

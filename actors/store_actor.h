@@ -32,8 +32,8 @@ class StoreActor {
         clock_(clock),
         upkeep_(store) {}
 
-  // Works on the messages, in their order, and answers them: reads at once; changes, which share
-  // one commit, after that commit. Messages that are not for the store are dropped.
+  // Works on the messages, in their order, and answers them. Reads are answered at once. Changes
+  // share one commit, and are answered after it. Messages that are not for the store are dropped.
   void handle(const std::vector<wire::Message>& batch, const Send& send);
 
   // Does a part of the work that can wait: a check or a backup, or else compaction and clearing
@@ -51,8 +51,8 @@ class StoreActor {
   struct Waiting {
     wire::Message answer;
     std::vector<Digest> written = {};  // the keys of written pages
-    bool erases_pages = false;         // it says that the bytes of pages are erased
-    bool erases_text = false;          // it says that no byte of a text remains
+    bool erases_pages = false;         // the answer says that pages' bytes are erased
+    bool erases_text = false;          // the answer says that no byte of a text remains
   };
 
   void work(const wire::StorePut& put, const Send& send);

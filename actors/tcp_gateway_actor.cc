@@ -129,7 +129,7 @@ class TcpGateway {
     }
   }
 
-  // The tenant's events are not passed on to clients of this door: they ask for them.
+  // The tenant's events are not passed on to clients of this door: these clients ask for events.
   Task<> from_scheduler(std::string tenant) {
     while (true) {
       std::optional<wire::Frames> frames = co_await scheduler_.recv(tenant);

@@ -104,7 +104,7 @@ Task<> serve(ZmqPort& port, PeerWatch& watch, const Handle& handle) {
 }
 
 // Greets the scheduler, then runs everything that `spawn` starts, until all of it has ended.
-// `spawn` gets the function to call at the end of each.
+// `spawn` is given the function to call when one of these coroutines ends.
 void run_connected(
     ZmqContext& context, const std::string& name, uint64_t incarnation,
     const std::function<void(asio::io_context&, ZmqPort&, PeerWatch&,

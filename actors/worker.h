@@ -31,7 +31,7 @@ inline bool is_default_model(const std::string& model, const std::string& name_o
 inline constexpr char kPrefillActor[] = "prefill";
 inline constexpr char kDecodeActor[] = "decode";
 inline constexpr char kStoreActor[] = "store";
-inline constexpr char kMainActor[] = "main";  // the daemon's main thread, which asks it to stop
+inline constexpr char kMainActor[] = "main";  // the daemon's main thread, which stops the scheduler
 
 // Runs the actor `name` on the calling thread: greets the scheduler, then gives each message to
 // `handle` and sends back what it returns. Returns on Stop. Throws what `handle` throws, and

@@ -1,4 +1,4 @@
-// A REP socket at the place that the RFC names.
+// A REP socket at the endpoint that the RFC names.
 #include "actors/zap_handler.h"
 
 #include <spdlog/spdlog.h>

@@ -8,7 +8,8 @@
 
 namespace cascade {
 
-// One thread. A ZmqContext has one, made before its first socket with CURVE is bound.
+// One thread. A ZmqContext has one handler, which must be made before the first socket with CURVE
+// is bound.
 class ZapHandler {
  public:
   // `allowed` tells whether clients with this public key (Z85) may connect. Their messages carry

@@ -1,4 +1,4 @@
-// Reads a message of the daemon for a request that waits for one of a certain type.
+// Checks whether a message of the daemon has the type that a request waits for.
 #pragma once
 
 #include <optional>

@@ -29,18 +29,19 @@ ApiError request_error(int status, const char* code, std::string message) {
 // The reply headers that scripts of pages may read, besides those that every page may read.
 constexpr char kExposedHeaders[] =
     "X-Request-Id, X-Cascade-Ignored-Tools, Retry-After, Retry-After-Ms";
-// How long a browser may use the answer before it asks again: the answer changes only with a
-// restart.
+// How long a browser may use the answer to its question before it asks again: the answer changes
+// only with a restart.
 constexpr char kPreflightSeconds[] = "600";
 constexpr size_t kOriginBytesShown = 200;
 
-// A browser asks before it sends a request that is not a simple one. Programs that send OPTIONS for
-// other reasons do not name a method.
+// Whether a browser asks if it may send a request that is not a simple one. Programs that send
+// OPTIONS for other reasons do not name the method to ask for.
 bool is_preflight(const http::Request& request) {
   return request.method == "OPTIONS" && !request.origin.empty() && !request.asked_method.empty();
 }
 
-// The headers that were asked for, if they are a list of names; clients' libraries make them up.
+// Returns the headers that were asked for, if `asked` is a plain list of names. Clients' libraries
+// make up headers of their own, so no fixed list would have them all.
 std::string allowed_headers(const std::string& asked) {
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_., ";
@@ -73,7 +74,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   }
   const http::RouteMatch match = http::find_route(request.method, request.path);
   const bool found = match.result == http::RouteMatch::Result::kFound;
-  // The dashboard is the same for everybody. The data that it shows, it asks for with a key.
+  // The dashboard is the same for everybody. It asks for the data that it shows, and needs a key
+  // for that.
   const bool open =
       found && (match.action == http::Action::kHealth || match.action == http::Action::kDashboard);
   call.tenant = kLocalTenant;
@@ -114,8 +116,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
 std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   const http::Request& request = call.request;
   const http::HostRules& hosts = options_.hosts;
-  // Every browser names the host. Health checks without a host use HTTP/1.0, and do not come from
-  // pages.
+  // Every browser names the host. A request that does not name one is of HTTP/1.0, such as a health
+  // check, and does not come from a page.
   if (check_host && !request.host.empty() && !http::host_allowed(hosts, request.host)) {
     return request_error(403, "host_not_allowed",
                          "the Host header has none of this server's names; --http-host NAME adds "
@@ -138,7 +140,7 @@ std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   return std::nullopt;
 }
 
-// This gives no page more rights: check_site() has already checked what it may do.
+// This gives no page more rights: check_site() has already checked what the page may do.
 Task<bool> Api::preflight(HttpCall& call) {
   const http::Request& request = call.request;
   HttpReply reply;

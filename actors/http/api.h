@@ -28,7 +28,7 @@ struct HttpCall {
   Connection& connection;
   http::Request request;
   http::Action action = http::Action::kHealth;
-  std::string id;      // of the path
+  std::string id;      // from the path
   std::string tenant;  // the tenant of its key
   std::string model;   // the model that it is for; empty: the default model
   std::string name;    // "req_" and 32 hexadecimal digits; the client is told it
@@ -39,14 +39,14 @@ struct Generation {
   bool stream = false;
   bool logprobs = false;
   bool goes_on = false;  // see wire::goes_on_with_text()
-  // The client's names for fields that errors of the daemon name: the field that its grammar comes
-  // from (empty: it has none), and the field that the prompt is in.
+  // The client's names for the fields that errors of the daemon can be about: the field that the
+  // grammar comes from (empty: there is no grammar), and the field that has the prompt.
   std::string grammar_param;
   std::string prompt_param;  // "messages", "prompt" or "input"
 };
 
 // Adds the headers that tell a client when to ask again: Retry-After in whole seconds, as HTTP
-// defines it, and the one that OpenAI's clients look for first. Adds nothing for 0.
+// defines it, and Retry-After-Ms, which OpenAI's clients look for first. Adds nothing for 0.
 void add_retry(HttpReply& reply, int64_t retry_after_ms);
 
 // One thread. Outlives every call.
@@ -54,7 +54,7 @@ class Api {
  public:
   Api(SchedulerLink& link, const HttpOptions& options);
 
-  // Checks from the head of a request whether it is to be answered: its host, key and route.
+  // Checks from the head of a request (its host, key and route) whether it is to be answered.
   // Returns the error if not; otherwise fills in the call, without its body.
   std::optional<openai::ApiError> admit(HttpCall& call, bool check_host) const;
   // Answers the call. False: the connection cannot be used any more.
@@ -86,15 +86,15 @@ class Api {
   Task<bool> chat(HttpCall& call);
   Task<bool> complete(HttpCall& call);
   struct Echoes {
-    std::vector<std::string> texts;         // of the prompts; empty: they are not repeated
+    std::vector<std::string> texts;         // of the prompts; empty: answers do not repeat them
     std::optional<openai::ApiError> error;  // set: a prompt has no text
   };
   Task<std::optional<Echoes>> echoes_of(HttpCall& call, const openai::CompletionCall& completion);
-  // Answers with the outcomes of the choices, which are being watched.
+  // Answers with the outcomes of all choices. Precondition: the connection watches `choices`.
   using EncodeAnswers = std::function<std::string(std::span<const openai::Answer>)>;
   Task<bool> answer_generation(HttpCall& call, Choices& choices, const Generation& generation,
                                openai::AnswerStream& stream, const EncodeAnswers& encode);
-  // The same for a streamed answer; `news` is the first that is not an Accepted.
+  // Does the same for a streamed answer. `news` is the first message that is not an Accepted.
   Task<bool> stream_answers(HttpCall& call, Choices& choices, const Generation& generation,
                             openai::AnswerStream& stream, Choices::News news);
   Task<std::optional<std::string>> events_of(Choices& choices, const Generation& generation,
@@ -157,7 +157,7 @@ class Api {
   HttpMetrics metrics_;
   std::optional<wire::StatusReply> status_;  // the latest that was received
   asio::steady_timer timer_;
-  Exchange* status_exchange_ = nullptr;  // of watch_status()
+  Exchange* status_exchange_ = nullptr;  // the one that watch_status() uses
   bool closed_ = false;
   size_t connections_ = 0;
   const int64_t created_;

@@ -8,8 +8,8 @@
 namespace cascade {
 namespace {
 
-// Only the page's own style and script are loaded or run, whatever text gets into it. It talks to
-// this server only, and no other page can frame it.
+// Only the page's own style and script are loaded or run, whatever text gets into the page. The
+// page talks to this server only, and no other page can frame it.
 constexpr char kPolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -25,7 +25,7 @@ Task<bool> Api::dashboard(HttpCall& call) {
   reply.headers = {{"Content-Security-Policy", kPolicy},
                    {"Referrer-Policy", "no-referrer"},
                    {"Cross-Origin-Resource-Policy", "same-origin"},
-                   // A later daemon has another page.
+                   // A later daemon has another page, so browsers must ask each time.
                    {"Cache-Control", "no-cache"}};
   metrics_.count_reply(reply.status);
   const bool sent = co_await call.connection.reply(reply);

@@ -41,7 +41,8 @@ bool ends_choice(const wire::Message& message) {
          std::holds_alternative<wire::ErrorReply>(message);
 }
 
-// The reason why `message` does not end an answer that the client can have; nullopt if it does.
+// Returns the error to send if `message`, the last of a generation, is not an answer for the
+// client; nullopt if it is one.
 std::optional<ApiError> no_answer(const wire::Message& message, const Generation& generation) {
   if (auto error = problem<wire::Final>(message)) return with_param(*std::move(error), generation);
   if (std::get<wire::Final>(message).finish_reason == "cancelled") return stopping();

@@ -20,7 +20,8 @@ using openai::ApiError;
 // The largest number of turns of one conversation: each is looked up.
 constexpr size_t kTurnsMax = 2000;
 
-// Names a field of the response's request in the error: the daemon's fields are different ones.
+// Makes the error name `param`, a field of the response's request: the daemon's own fields are
+// different ones.
 ApiError about(ApiError error, const char* param) {
   if (!error.param.empty() && error.message.starts_with(error.param + ": ")) {
     return openai::renamed(std::move(error), param);
@@ -37,8 +38,8 @@ ApiError no_response(const std::string& id, const char* param) {
 
 constexpr int kGoneStatus = 404;
 
-// The response before the output `id` among `outputs`, which are oldest first; empty: none is
-// known.
+// Returns the id of the response that comes before the output `id` in `outputs`, which are oldest
+// first; empty if none is known.
 std::string before_of(const std::vector<std::string>& outputs, const std::string& id) {
   const auto found = std::ranges::find(outputs, id);
   if (found == outputs.end() || found == outputs.begin()) return "";
@@ -95,9 +96,9 @@ Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chu
   co_return reply->text.substr(begin, reply->text.find_last_not_of('\n') + 1 - begin);
 }
 
-// The turns before a response, oldest first. If one of them is missing, `error` is set, unless
-// missing turns are to be skipped. Then the turns before it follow, as far as a later turn names
-// them.
+// The turns before a response, oldest first. If a turn is missing, `error` is set, unless missing
+// turns are to be skipped. In that case the turns before the missing one follow, as far as a later
+// turn names them.
 Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string previous_id,
                                             bool skips_missing) {
   Past past;
@@ -130,7 +131,8 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
       past.before.base = output.id;
       break;
     }
-    // As the daemon renders the answer in what it keeps of the turn: see scheduler_retention.cc.
+    // The answer is rendered like the one in the history that the daemon keeps of the turn: see
+    // scheduler_retention.cc.
     ChatMessage answer = {.role = "assistant", .content = output.text, .reasoning = {}};
     if (output.think_policy == ThinkPolicy::kKeep) {
       answer.content = output.raw_text;
@@ -153,7 +155,7 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
 Task<std::optional<Api::Filled>> Api::resolve_items(Exchange& exchange,
                                                     openai::ResponseCall& response) {
   Filled result;
-  std::string known;  // the output of `items`: references to one are adjacent
+  std::string known;  // the output that has `items`: references to one output are adjacent
   OrderedJson items = OrderedJson::array();
   size_t lookups = 0, bytes = 0;
   for (size_t i = 0; i < response.items.size(); ++i) {

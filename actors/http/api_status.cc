@@ -20,7 +20,7 @@ OrderedJson health_error(const char* message) {
 
 }  // namespace
 
-// The answer of llama.cpp's server, and the progress of the load.
+// Answers as llama.cpp's server does, and adds the progress of the load.
 Task<bool> Api::health(HttpCall& call) {
   OrderedJson body;
   HttpReply reply;

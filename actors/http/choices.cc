@@ -1,4 +1,4 @@
-// Exchanges wake a timer that all of them share.
+// The exchanges of all choices wake the same timer.
 #include "actors/http/choices.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 // callers with long lists of prompts leave room for others.
 constexpr size_t kAtOnce = 8;
 
-// How long a choice that finds no place in the queue tries again; then the call has failed.
+// How long a choice that finds no place in the queue is sent again; after that the call has failed.
 constexpr std::chrono::seconds kPatience{60};
 
 }  // namespace
@@ -48,8 +48,8 @@ void Choices::send(Choice& choice) {
   choice.exchange->send(std::move(request));
 }
 
-// Whether the choice was refused for lack of a place and is to be sent again. It is only if another
-// choice of the call has found a place.
+// True if the choice was refused for lack of a place and is to be sent again. This happens only if
+// another choice of the call has found a place.
 bool Choices::put_back(Choice& choice, const wire::Message& message) {
   const auto* refused = std::get_if<wire::ErrorReply>(&message);
   const bool any_accepted = std::ranges::any_of(choices_, &Choice::accepted);

@@ -28,8 +28,8 @@ class Choices : public Abandonable {
     wire::Message message;
   };
   // The next message for one of the choices; nullopt after abandon(). Some requests are sent at
-  // once, the others when these end. If the queue has no place for the first one, its error is
-  // returned; others wait until there is a place.
+  // once, the others when earlier ones end. If the queue has no place for the first request, its
+  // error is returned; later requests wait until there is a place.
   Task<std::optional<News>> next();
   // The exchange of a choice that was sent.
   Exchange& exchange(size_t choice) { return *choices_[choice].exchange; }
@@ -59,12 +59,12 @@ class Choices : public Abandonable {
   const std::string model_;
   asio::steady_timer wake_;
   std::vector<Choice> choices_;
-  size_t next_ = 0;  // the next to look at: each gets its turn
+  size_t next_ = 0;  // the choice to look at next: each gets its turn
   size_t open_ = 0;
   size_t ended_ = 0;
   bool abandoned_ = false;
   const Clock::time_point begun_ = Clock::now();
-  Clock::time_point send_after_ = Clock::time_point::min();  // set when one found no place
+  Clock::time_point send_after_ = Clock::time_point::min();  // set when a choice found no place
   Clock::time_point give_up_after_ = Clock::time_point::max();
 };
 

@@ -13,7 +13,7 @@ namespace cascade::http {
 namespace {
 
 constexpr int kWindowBits = 15;    // the largest window
-constexpr int kDetectHeader = 32;  // added to it: the header says which of the two it is
+constexpr int kDetectHeader = 32;  // added to kWindowBits: the header says gzip or deflate
 constexpr size_t kPieceBytes = size_t{64} << 10;
 
 std::string lower(std::string_view text) {

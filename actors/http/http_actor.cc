@@ -33,12 +33,13 @@ constexpr std::chrono::milliseconds kFailureWait{100};
 // When no descriptor is left for more connections, the next try comes after this time.
 constexpr std::chrono::milliseconds kAcceptPause{50};
 
-// The largest bodies that are read although their requests are refused: a conversation, and the
-// share of one stranger when all connections together may hold 64 MiB for strangers.
+// The largest bodies that are read although their requests are refused. The first limit has room
+// for a conversation. The second is one stranger's share when all connections together may hold 64
+// MiB for strangers.
 constexpr size_t kRefusedBodyBytes = size_t{1} << 20;
 constexpr size_t kStrangersBodyBytes = size_t{16} << 10;
 
-// The most that is logged; longer ones are not paths or methods of ours.
+// How much of a path and of a method is logged; none of ours is longer.
 constexpr size_t kPathBytesShown = 200, kMethodBytesShown = 20;
 
 class HttpServer {
@@ -69,8 +70,8 @@ class HttpServer {
     const auto on_end = [this](const std::exception_ptr& error) {
       if (error) fail(error);
     };
-    // This tenant asks for the daemon's state, and receives Stop. Other tenants are added when they
-    // come.
+    // As this tenant, the gateway asks for the daemon's state and receives Stop. Other tenants are
+    // added when they come.
     link_.add_tenant(kLocalTenant);
     asio::co_spawn(io_, api_.watch_status(), on_end);
     asio::co_spawn(io_, accept(), on_end);
@@ -90,7 +91,7 @@ class HttpServer {
   void fail(const std::exception_ptr& error) {
     if (failure_) return;
     failure_ = error;
-    // Clients are told first.
+    // The connections end a little later, so that clients can be told first.
     end_.expires_after(kFailureWait);
     end_.async_wait([this](const error_code&) { end_all(); });
   }
@@ -173,8 +174,8 @@ class HttpServer {
     api_.set_connections(connections_.size());
   }
 
-  // While this object lives, the connection is being served, and counts among its tenant's
-  // connections that are.
+  // While this object lives, the connection is being served, and counts as one of its tenant's
+  // connections that are being served.
   class Turn {
    public:
     Turn(HttpServer& server, ConnectionTable::Id id, const std::string& tenant)
@@ -331,7 +332,7 @@ class HttpServer {
   const HttpOptions& options_;
   const bool is_unix_;
   TenantParts bodies_;
-  TenantParts busy_;  // connections being served: half of the limit, so that others find one
+  TenantParts busy_;  // connections being served, up to half of the limit: others find a place
   ConnectionTable table_;
   ConnectionTable::Id next_id_ = 1;
   std::map<ConnectionTable::Id, Connection*> connections_;

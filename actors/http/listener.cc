@@ -1,4 +1,4 @@
-// Plain system calls: the acceptor takes over a descriptor.
+// Opens the descriptor with plain system calls; the acceptor takes it over.
 #include "actors/http/listener.h"
 
 #include <fcntl.h>

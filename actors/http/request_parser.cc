@@ -15,8 +15,8 @@ namespace {
 namespace beast_http = boost::beast::http;
 
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
-// A chunked body ends with at least "0\r\n\r\n". Beast 1.74 asserts that it sees this much of the
-// last chunk when it looks at it for the second time.
+// A chunked body ends with at least "0\r\n\r\n". Beast 1.74 asserts that it has this many bytes
+// when it looks at the last chunk for the second time.
 constexpr size_t kLastChunkBytes = 5;
 
 std::string text(boost::beast::string_view value) {
@@ -152,8 +152,8 @@ std::optional<HttpError> RequestParser::read_body() {
     used += read;
     if (error == beast_http::error::need_more) break;
     if (error) return error_of(error);
-    // In a chunked body, the bytes besides the body are the head of a chunk, or the last chunk with
-    // the trailer. The result is the same however the bytes arrive.
+    // The bytes of a chunked body that are not part of the body itself are the head of a chunk, or
+    // the last chunk with the trailer. The result is the same in whatever pieces the bytes arrive.
     if (read - (parser.get().body().size() - body_before) > kHeadBytesMax) return long_head;
   }
   in_.erase(0, used);

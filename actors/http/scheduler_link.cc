@@ -1,4 +1,4 @@
-// Routes are numbers that are never used again, so a late answer finds nobody.
+// The route of an exchange is a number that is never used again, so a late answer finds nobody.
 #include "actors/http/scheduler_link.h"
 
 #include <array>
@@ -54,7 +54,7 @@ void Exchange::send(wire::Message message) {
 
 Status Exchange::transmit(const wire::Envelope& envelope) {
   ASSIGN_OR_RETURN(wire::Frames frames, wire::encode(envelope));
-  // decode() knows what a request may not ask for, as in a message that a client sends itself.
+  // decode() also checks what a request may ask for, as for messages that clients send themselves.
   const auto readable = wire::decode(frames);
   if (!readable.ok()) return readable.error();
   frames.insert(frames.begin(), route_);

@@ -68,8 +68,8 @@ class Exchange : public Abandonable {
 
 class SchedulerLink {
  public:
-  // `on_stop` is called at the scheduler's Stop. `on_failure` is called if the scheduler has ended,
-  // with a std::runtime_error; all exchanges have ended with an error by then.
+  // `on_stop` is called at the scheduler's Stop. `on_failure` is called with a std::runtime_error
+  // if the scheduler has ended; by then all exchanges have ended with an error.
   SchedulerLink(asio::io_context& io, ZmqContext& context, uint64_t incarnation,
                 std::function<void()> on_stop,
                 std::function<void(const std::exception_ptr&)> on_failure);
@@ -78,7 +78,7 @@ class SchedulerLink {
   // end with an error. Does nothing for a tenant that was added already, or after close(). Throws
   // std::runtime_error if no socket or descriptor is left.
   void add_tenant(const std::string& tenant);
-  // Gives out nothing any more; the io_context then runs out of work from the link.
+  // Delivers no more answers. The io_context then has no work left from the link.
   void close();
 
   asio::io_context& io() { return io_; }

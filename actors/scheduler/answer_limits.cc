@@ -13,9 +13,9 @@ static_assert(kContextServedMax <= wire::kNumbersMax, "the tokens of a context g
 
 // The ids of the likeliest tokens are one array, and so are their log-probabilities.
 constexpr auto kLikeliestMax = static_cast<int64_t>(wire::kNumbersMax);
-// The longest answer that may have log-probabilities of the likeliest tokens. With one of the
-// likeliest at each place, this many tokens take three quarters of a message, with all ids and
-// log-probabilities; text takes an eighth (kAnswerBytesMax).
+// The longest answer that may have log-probabilities of the likeliest tokens. With one likeliest
+// token at each place, the ids and log-probabilities of this many tokens take three quarters of a
+// message; text takes an eighth (kAnswerBytesMax).
 constexpr int64_t kTokensMax = kLikeliestMax / 4 * 3;
 
 // Each think span is a map of three fields: this many take a thirtieth of a message's values.

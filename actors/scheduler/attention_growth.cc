@@ -1,4 +1,4 @@
-// Counts multiplications.
+// Compares the multiplications of attention with those of the weights.
 #include "actors/scheduler/attention_growth.h"
 
 #include <algorithm>

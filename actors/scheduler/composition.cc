@@ -1,4 +1,4 @@
-// Passes over the references once, while contexts wait for their user message.
+// Goes through the references once; contexts wait until their user message comes.
 #include "actors/scheduler/composition.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Composer {
         text_bytes_max_(text_bytes_max),
         on_missing_(on_missing) {}
 
-  // `name`: the reference's, for errors.
+  // `name` is the reference's field in the request, for errors.
   Status add(std::string_view name, const wire::ChunkRef& ref) {
     if (ref.id.empty() == ref.text.empty()) {
       return invalid_argument(field(name, "id"), "give exactly one of id and text");
@@ -135,8 +135,8 @@ class Composer {
     return same == nullptr ? "" : same->chunk.id;
   }
 
-  // The chunks that an output names after the last output among them are those that its own message
-  // was made of.
+  // Whether the user message that `output` answers was made of the context. The chunks of that
+  // message come after the last output among the output's parents.
   static bool is_in_query_of(const Chunk& output, const std::string& context_id) {
     for (auto id = output.parent_ids.rbegin(); id != output.parent_ids.rend(); ++id) {
       if (id->starts_with(kOutputIdPrefix)) return false;
@@ -217,7 +217,7 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
     earlier.chunks.push_back({(*parent)->chunk.type, id, ""});
   }
   earlier.chunks.push_back({ChunkType::kOutput, last.id, ""});
-  // A query that was registered is part of the turn, as are contexts: see append_turn().
+  // A registered query is a part of the output's turn already, as contexts are: see append_turn().
   std::erase_if(earlier.chunks,
                 [](const wire::ChunkRef& ref) { return ref.type == ChunkType::kQuery; });
   return earlier;

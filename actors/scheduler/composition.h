@@ -29,8 +29,8 @@ struct Composition {
 
 // The conversation before the chunks of a request.
 struct Earlier {
-  std::vector<wire::ChunkRef> chunks;  // by ids; a system prompt first, if there is one
-  std::string_view field;              // the field that names it, for errors
+  std::vector<wire::ChunkRef> chunks;  // named by id; if there is a system prompt, it is first
+  std::string_view field;              // the field that names the conversation, for errors
   std::vector<wire::MissingChunk> missing = {};
 };
 

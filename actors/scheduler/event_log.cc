@@ -1,4 +1,4 @@
-// Numbers have no holes, so an event's place follows from its number.
+// The numbers of events have no gaps, so an event's place follows from its number.
 #include "actors/scheduler/event_log.h"
 
 #include <algorithm>

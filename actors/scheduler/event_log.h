@@ -17,7 +17,8 @@ class EventLog {
   // Keeps `events_max` events of each tenant; the oldest are dropped first.
   explicit EventLog(size_t events_max) : events_max_(events_max) {}
 
-  // Numbers the event: 1 is a tenant's first. The reference holds until the next call.
+  // Numbers the event; a tenant's first event has number 1. The reference holds until the next
+  // call.
   const wire::EventNotice& add(const std::string& tenant, wire::EventNotice event);
 
   // Returns the events after number request.after, at most request.limit of them. `boot_id` is the

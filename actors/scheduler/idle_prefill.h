@@ -47,8 +47,8 @@ class IdlePrefill {
 
   // Has the conversation of `job` tokenized as history. take_tokenized() gives `reprefill` back.
   void tokenize(wire::EncodeJob&& job, Reprefill&& reprefill);
-  // Has the system prompt `chunk` tokenized as every conversation with it begins. False if too many
-  // chains wait.
+  // Has the beginning of every conversation with the system prompt `chunk` tokenized. False if too
+  // many chains wait.
   bool tokenize_prefix(const Chunk& chunk);
   // nullopt: the job is not from here, or is from before the actor's restart.
   std::optional<Reprefill> take_tokenized(uint64_t job) { return tokenizing_.take(job); }

@@ -1,5 +1,5 @@
-// Sends every change that outlives the process to the store, and answers whoever asked for it when
-// it is durable.
+// Sends every change that outlives the process to the store. Whoever asked for a change is answered
+// when it is durable.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ class MetadataWriter {
   // False: it is the answer to somebody else's job.
   bool on(const wire::StoreAck& ack);
 
-  // The store has lost it: it will be sent again.
+  // The store has lost what has this name: it will be sent again.
   void note_unsaved(const StoredName& name) { unsaved_.insert(name); }
   // The store has failed at a job that is not from here.
   void note_failure();
@@ -71,11 +71,11 @@ class MetadataWriter {
  private:
   struct Saving {
     StoredName name;
-    bool is_whole;            // it stores all of what it names, or removes it
+    bool is_whole;            // stores all of the named thing, or removes it
     bool is_removal = false;  // of a chunk
   };
   struct Waiting {
-    uint64_t job;                   // the last job before it
+    uint64_t job;                   // the last job before this reply
     std::vector<StoredName> names;  // that have changed
     Client client;
     wire::RequestId id;
@@ -94,8 +94,8 @@ class MetadataWriter {
   const SendAgain send_again_;
   const RowRemoved row_removed_;
   PendingJobs<Saving> saving_;
-  std::set<StoredName> unsaved_;  // whose latest changes the store could not keep
-  std::deque<Waiting> waiting_;   // by job
+  std::set<StoredName> unsaved_;  // names whose latest changes the store could not keep
+  std::deque<Waiting> waiting_;   // in the order of their jobs
   std::optional<Error> error_;
   int64_t failed_us_ = 0;  // when the store failed last
 };

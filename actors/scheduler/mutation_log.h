@@ -36,7 +36,7 @@ class MutationLog {
   Begin begin(const Client& client, const wire::RequestId& id, const wire::Message& message);
 
   // Notes the answer to the tenant's request. Errors are not kept, since the next try may do
-  // better. Returns the clients that asked for the change: none for a request that is not one.
+  // better. Returns the clients that asked for the change; none if the request is not a change.
   std::vector<Client> end(const std::string& tenant, const wire::RequestId& id,
                           const wire::Message& answer);
 

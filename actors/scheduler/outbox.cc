@@ -17,7 +17,7 @@ std::string hex_of(const wire::RequestId& id) {
   return text;
 }
 
-// Whether the message can be the answer to a change. A stream has many messages that cannot.
+// Whether the message can be the answer to a change. Many messages of a stream cannot.
 bool may_answer_change(const wire::Message& message) {
   return std::holds_alternative<wire::ChunkReply>(message) ||
          std::holds_alternative<wire::SessionReply>(message) ||

@@ -52,8 +52,8 @@ class Outbox {
   void tell_of(const Request& request, EventKind kind, std::string reason = {});
   wire::EventsReply events(const std::string& tenant, const wire::EventsRequest& request) const;
 
-  // Notes that the actor has connected (a door: as the door of `tenant`), and sends the messages
-  // that waited for it. True if it had connected before, so that it has been restarted.
+  // Notes that the actor has connected (if it is a door, as the door of `tenant`), and sends the
+  // messages that waited for it. True if it had connected before, and so has been restarted.
   bool connect(Actor actor, const std::string& tenant);
   void note_restart(std::string name) { actors_restarted_.push_back(std::move(name)); }
   const std::vector<std::string>& actors_restarted() const { return actors_restarted_; }

@@ -40,7 +40,7 @@ class PacedRefusals {
   // `per_s` > 0 is the number of refusals a second. That number may also be answered all at once.
   explicit PacedRefusals(double per_s) : bucket_(per_s, per_s) {}
 
-  // Whether a refusal of the tenant is to be answered now. The caller holds it if not.
+  // Whether a refusal of the tenant is to be answered now. If not, the caller calls hold().
   bool may_answer(const std::string& tenant, int64_t now_us);
   void hold(Refusal&& refusal);
   // The client is gone: its refusals are not answered any more.
@@ -63,9 +63,9 @@ class PacedRefusals {
 
   TokenBucket bucket_;
   std::map<std::string, std::deque<Refusal>> held_;     // by tenant; none is empty
-  std::set<std::pair<Client, wire::RequestId>> names_;  // of those that are held
+  std::set<std::pair<Client, wire::RequestId>> names_;  // of the refusals that are held
   std::string last_;                                    // the tenant that was answered last
-  size_t stored_ = 0;  // refusals in held_, with those of clients that are gone
+  size_t stored_ = 0;  // refusals in held_, including those of clients that are gone
 };
 
 }  // namespace cascade

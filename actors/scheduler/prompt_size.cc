@@ -1,4 +1,4 @@
-// The sentences are those that clients of OpenAI's API know.
+// The errors are worded as clients of OpenAI's API know them.
 #include "actors/scheduler/prompt_size.h"
 
 #include <algorithm>
@@ -53,7 +53,8 @@ int64_t prompt_bytes(const Request& request) {
 int64_t text_bytes_max(const ModelConfig& config) {
   // Tokens of real text have 3 to 5 bytes; runs of blanks may have a hundred.
   constexpr int64_t kTokenBytesMax = 128;
-  // Contexts and a query become one string of the message that goes to the tokenizer.
+  // Contexts and a query become one string of the message that goes to the tokenizer, so they also
+  // have the limit of a string.
   return std::min(kTokenBytesMax * config.context_tokens_max,
                   static_cast<int64_t>(wire::kTextBytesMax));
 }

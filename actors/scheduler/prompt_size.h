@@ -25,7 +25,7 @@ int64_t prompt_bytes(const Request& request);
 int64_t text_bytes_max(const ModelConfig& config);
 // Error kInvalidArgument with the field and the limit.
 Status check_text_bytes(const ModelConfig& config, std::string_view field, int64_t bytes);
-// Error as too_many_bytes().
+// The error is that of too_many_bytes().
 Status check_text_bytes(const ModelConfig& config, Request& request);
 
 // The field that says what the prompt is: "messages", "prompt", "prompt_token_ids" or "chunks".

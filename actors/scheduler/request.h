@@ -46,7 +46,7 @@ struct Request {
 
   std::vector<ChatMessage> messages;        // empty for a raw prompt
   std::vector<std::string> parent_ids;      // of the chunks that it was composed from
-  std::vector<wire::MissingChunk> missing;  // chunks that it was also to be composed from
+  std::vector<wire::MissingChunk> missing;  // chunks that were to be in it but are gone
   std::string begun;                        // the assistant's text that the answer goes on with
   bool begun_verbatim = false;              // as in ChatMessage
   std::vector<int32_t> prompt;
@@ -61,7 +61,7 @@ struct Request {
   // The tokens that a preempted request had fed. All of them are to be found or computed again.
   std::vector<int32_t> resumed;
   std::unique_ptr<ChainSequence> sequence;  // in kPrefilling and kDecoding
-  // The amounts that it takes of its tenant's parts while it waits.
+  // How much of its tenant's parts the request takes while it waits.
   struct Counted {
     int64_t places = 0;
     int64_t tokens = 0;
@@ -72,19 +72,19 @@ struct Request {
   int overtaken = 0;             // later requests that started while this one waited for pages
   int64_t known_tokens = 0;      // in pages or worth loading when it was admitted
   int64_t reused_tokens = 0;     // of the prompt
-  int64_t loaded_tokens = 0;     // of them, from disk
+  int64_t loaded_tokens = 0;     // of these, from disk
   int64_t written_tokens = 0;    // of the prompt: given to be written to disk
   bool written_behind = true;    // false: a chunk whose text it has was removed
   bool loading = false;          // the store reads into the sequence's pages
   int64_t prefilled_tokens = 0;  // of the prompt
-  Miss miss;                     // why a part of it was not found
+  Miss miss;                     // why a part of the prompt was not found
   std::vector<int32_t> sampled;  // the last of them is not committed yet
   std::vector<float> logprobs;
   std::vector<int32_t> top_token_ids;  // as in Final
   std::vector<float> top_logprobs;
   std::unique_ptr<OutputStream> output;
 
-  // Set if the request is to end when the job that works on it does.
+  // Set if the request is to end when the job that works on it ends.
   std::string pending_finish;  // finish_reason, or
   std::optional<Error> pending_error;
   bool client_gone = false;
@@ -135,9 +135,9 @@ struct Reprefill {
   std::string chunk_id;
   std::vector<int32_t> chain;
   // The chain as it was sampled. Where it differs from `chain` (thoughts, an empty think block of
-  // the generation prompt), the rest of it is a branch that no later turn reaches.
+  // the generation prompt), the rest of the sampled chain is a branch that no later turn reaches.
   std::vector<int32_t> sampled_chain;
-  size_t prompt_tokens = 0;                 // of the sampled chain
+  size_t prompt_tokens = 0;                 // of sampled_chain
   bool for_all = false;                     // of a published chunk, in pages that every tenant
                                             // finds
   std::optional<Digest> text_end;           // of a TextPin: its key in TextPins::of()

@@ -76,8 +76,8 @@ bool RequestAdmission::asks_singly(const std::string& tenant, int64_t running) c
 // Returns when the tenant may ask again. Requests end at a measured rate, and the waiting tenants
 // share the places that become free. The tenant's first refused request is told the time of its
 // next place, its second one the time of the place after that, but never a later time than when a
-// whole queue has had its turn. There is room for tokens when enough of them have been computed.
-// The times that other tenants are told do not count.
+// whole queue has had its turn. If the waiting prompts have too many tokens, the time is also long
+// enough to compute the excess. The times that other tenants are told do not count.
 int64_t RequestAdmission::retry_after_ms(const std::string& tenant) {
   const int64_t now = clock_.monotonic_us();
   const double ends_us = speed_.end_interval_us(now);

@@ -32,7 +32,7 @@ class RequestAdmission {
   // references outlive this.
   RequestAdmission(const WaitingLimits& limits, int threads, const Clock& clock,
                    const SpeedEstimate& speed, Outbox& outbox);
-  // Takes nothing back from tenants that have more.
+  // Tenants that have more than the new limits allow keep it.
   void set_limits(int64_t requests, int64_t tokens);
 
   // Checks that the request fits into the tenant's part. Error kResourceExhausted, which says what

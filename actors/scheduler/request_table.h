@@ -45,13 +45,13 @@ class RequestTable {
   // The number of requests that are being tokenized or wait.
   size_t not_running() const { return requests_.size() - running(); }
 
-  // It waits for its turn, after all others.
+  // The request waits for its turn, after all others.
   void wait(Request& request);
-  // Its prompt is computed from now on.
+  // The request's prompt is computed from now on.
   void start(Request& request);
-  // Its tokens are sampled from now on.
+  // The request's tokens are sampled from now on.
   void decode(Request& request);
-  // It waits once more, before all others.
+  // The request waits once more, before all others.
   void requeue(Request& request);
   // Returns the decoding request whose turn it is, and puts it after the others. Precondition:
   // there is one.

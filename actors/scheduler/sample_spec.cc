@@ -1,4 +1,4 @@
-// Fills in what a request may leave open and sampling needs.
+// Fills in the settings that sampling needs and a request may leave open.
 #include "actors/scheduler/sample_spec.h"
 
 #include "wire/conversation_rules.h"

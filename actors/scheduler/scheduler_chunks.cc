@@ -148,7 +148,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
     outbox_.tell_of((*found)->chunk, EventKind::kChunkStored);
     return metadata_.put((*found)->chunk);
   }
-  // Ids that are not whole characters decode to U+FFFD, which is another text than theirs.
+  // Token ids that do not make up whole characters decode to U+FFFD, which is a different text.
   const bool replaced = put.chunk.text.find("\xEF\xBF\xBD") != std::string::npos;
   if (!put.given_ids.empty() && replaced && put.given_ids != put.chunk.token_ids) {
     return outbox_.reply_error(*put.client, put.id,
@@ -223,7 +223,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   if (const Status given_up = give_up_holders(request, entry.chunk, answer.ended); !given_up.ok()) {
     return outbox_.reply_error(client, id, given_up.error());
   }
-  pass_holders_time(entry.chunk, clock_.wall_us(), &answer.ended);  // a pin may have gone with it
+  pass_holders_time(entry.chunk, clock_.wall_us(), &answer.ended);  // a holder's pin may have ended
   const StoredName name = {entry.chunk.tenant, entry.chunk.id};
   if (entry.chunk.holders.empty()) {
     answer.chunk = keep_.removals.remove(entry, Removal::kDeleted);

@@ -18,7 +18,7 @@ void take_top_logprobs(Request& request, const wire::DecodedSequence& result, si
 }
 
 // The sequences of one decode job take at most half of a message, unless there is only one. With
-// penalties each brings the tokens of its prompt.
+// penalties each sequence carries the tokens of its prompt.
 constexpr size_t kDecodeBytesMax = wire::kMessageBytesMax / 2;
 
 // Returns about how many bytes the request's sequence takes in a decode job.
@@ -71,8 +71,8 @@ void SchedulerCore::plan() {
   write_pages();
 }
 
-// Ends the prompts that are wholly in pages without a slice of their own. Returns the next prompt
-// with something to compute, or nullptr.
+// Prompts that are wholly in pages end here; they need no slice of their own. Returns the next
+// prompt with something to compute, or nullptr.
 Request* SchedulerCore::next_prompt() {
   while (true) {
     for (const uint64_t handle :

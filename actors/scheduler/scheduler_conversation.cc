@@ -46,8 +46,8 @@ Status SchedulerCore::compose_chunks(Request& request) {
   return {};
 }
 
-// Takes the messages that the client gave. The system prompt of the conversation that they go on
-// with holds unless they begin with one of their own.
+// Takes the messages that the client gave. The conversation that they continue may have a system
+// prompt: it stays in force unless the messages begin with one of their own.
 Status SchedulerCore::take_messages(Request& request) {
   wire::GenerateRequest& params = request.params;
   const std::string& tenant = request.client.tenant;

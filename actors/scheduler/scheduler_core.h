@@ -64,7 +64,7 @@ class SchedulerCore {
   void on_client(const Client& client, wire::Envelope envelope);
   // An answer of the prefill, decode or store actor.
   void on_answer(wire::Message message);
-  // Call several times a second: deadlines, signs of life.
+  // Checks deadlines and sends signs of life. Call it several times a second.
   void on_tick();
   // Refuses new requests. Running requests, and the writing of what is kept of them, have most of
   // stop_us to end. stopped() follows.
@@ -78,7 +78,7 @@ class SchedulerCore {
   std::vector<Outgoing> take_outgoing() { return outbox_.take(); }
 
  private:
-  // Gives lost jobs of this kind to the function that deals with them.
+  // Returns a function that gives lost jobs of this kind to the handler that deals with them.
   template <class T>
   typename PendingJobs<T>::Lost lose() {
     return [this](std::map<uint64_t, T>&& jobs) { lost(std::move(jobs)); };
@@ -235,7 +235,7 @@ class SchedulerCore {
   ChunkRegistry registry_;
 
   // The tables of jobs that actors owe. When an actor is restarted, its jobs are dropped table by
-  // table, in the order in which the tables, and the rooms with theirs, are declared here.
+  // table, in the order in which the tables, and the rooms that have tables, are declared here.
   Jobs jobs_;
   Compute compute_{
       .slices = {jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()},

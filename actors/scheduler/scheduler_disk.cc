@@ -12,8 +12,8 @@ constexpr int64_t kWritebackStepTokens = 512;
 
 }  // namespace
 
-// Has the part of a prompt written that is new since the last time, if the prompt takes long to
-// compute.
+// Has the part of a prompt written that has been computed since the last call, if the whole prompt
+// takes long to compute.
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
   if (committed < kCostlyTokens || !request.params.reuse) return;
@@ -31,8 +31,8 @@ void SchedulerCore::write_pages() {
   if (gate_.is_open()) disk_.writer.write_pages([this] { return available_pages(); });
 }
 
-// A request's sequence or, with handle 0, that of the first re-prefill has got more tokens from
-// disk.
+// A sequence has got more tokens from disk: that of a request or, with handle 0, that of the first
+// re-prefill.
 const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<const int32_t> tokens,
                                                   bool more) {
   if (handle == 0) return idle_.loaded(tokens, more);

@@ -30,16 +30,16 @@ int64_t tokens_left(const Request& request) {
   return static_cast<int64_t>(request.chain().size()) - request.sequence->committed();
 }
 
-// Whether there would be pages for the tenant's `request` if `running` were preempted. Now there
-// are `available`.
+// Whether there would be pages for the tenant's `request` if `running` were preempted. `available`
+// pages can be promised now.
 bool fits_without(const Request& running, const Request& request, TenantId tenant,
                   const ChainIndex& index, int64_t available) {
   const auto pages = static_cast<int64_t>(running.sequence->pages().size());
   const int64_t alone = running.sequence->pages_alone();
   const ChainIndex::Match match = index.match(tenant, request.reusable());
   const auto found = static_cast<int64_t>(match.pages.size());
-  // Pages of the request's prompt that could be evicted then. Pages that only `running` uses now
-  // may be among them.
+  // How many found pages of the request's prompt could be evicted then. Pages that only `running`
+  // uses now may be among them.
   const auto unlocked = static_cast<int64_t>(index.unlocked_count(match.node));
   const int64_t then = available + running.pages_promised - pages + alone;
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
@@ -103,7 +103,7 @@ void SchedulerCore::start_waiting() {
       may_preempt = start_of(tenants.front());
       continue;
     }
-    // Each start changes who comes next.
+    // Starts one request at a time: each start changes which tenant comes next.
     const bool none = std::ranges::none_of(tenants, [&](const std::string& tenant) {
       const bool may_start = has_place || has_reserve(turn_of(tenant), running, running_max());
       return may_start && start_of(tenant);
@@ -193,7 +193,8 @@ Miss SchedulerCore::explain_miss(const Request& request) {
   return miss;
 }
 
-// Takes a place from the tenant that has the most, if `tenant` has less than an equal part of them.
+// Takes a place from the tenant that has the most places, if `tenant` has fewer than an equal part
+// of all places.
 bool SchedulerCore::make_room_for(const std::string& tenant) {
   std::map<std::string, int64_t> running = {{tenant, 0}};
   Request* victim = nullptr;
@@ -215,7 +216,7 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
     return requests_.at(handle).client.tenant == tenant;
   });
   if (!fits_without(*victim, requests_.at(*next), tenants_.id(tenant), index_, available_pages())) {
-    return false;  // it would start again itself
+    return false;  // the preempted request would start again
   }
   preempt(*victim);
   return true;
@@ -282,8 +283,8 @@ void SchedulerCore::catch_up(Request& request) {
   count_reused(committed, committed + found, found / kPageTokens * kPageTokens);
 }
 
-// Counts the tokens [begin, end) of a prompt, which are not computed. `in_shared_pages` of them are
-// in pages that existed already.
+// Counts the tokens [begin, end) of a prompt as reused: they are not computed. `in_shared_pages` of
+// them are in pages that existed already.
 void SchedulerCore::count_reused(int64_t begin, int64_t end, int64_t in_shared_pages) {
   counters_.tokens_reused += end - begin;
   counters_.reused_positions += sum_of_positions(begin, end);

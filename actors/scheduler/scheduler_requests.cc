@@ -248,7 +248,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   Request& request = *target;
   outbox_.reply(client, id, wire::Ack{});
-  if (!request.params.delta_credit) return;  // it needs none
+  if (!request.params.delta_credit) return;  // the request needs no credit
   request.had_delta_credit = true;
   const int64_t total = int64_t{*request.params.delta_credit} + credit.deltas;
   request.params.delta_credit =
@@ -342,7 +342,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   const std::vector<StoredName> names = {
       {request.client.tenant, final.output_chunk_id},
       {request.client.tenant, request.params.session, StoredKind::kSession}};
-  // When it is answered, the uses of its chunks are durable, too.
+  // When the request is answered, the uses of its chunks are durable, too.
   if (final.output_chunk_id.empty() && request.parent_ids.empty()) {
     outbox_.reply(request, std::move(final));
   } else {

@@ -85,7 +85,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   next.chunk_id = entry.chunk.id;
   next.sampled_chain = sampled_chain(request);
   next.prompt_tokens = request.prompt.size();
-  request.pin_promised = 0;  // the chunk's from here on
+  request.pin_promised = 0;  // the promise is the chunk's from here on
   keep_.holds.refresh(entry);
   if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
   keep_.pins.follow_holders(entry);
@@ -112,7 +112,8 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
                           .reasoning = {},
                           .verbatim = keep});
   if (!keep && calls_tool(chunk.text)) {
-    // Thoughts stay within one turn of the user.
+    // Within one turn of the user, which goes on after a tool's result, thoughts stay in the
+    // history.
     job.follower = "tool";
     job.messages.back().reasoning = request.output->reasoning();
   }

@@ -73,7 +73,7 @@ void SchedulerCore::save_again(const StoredName& name) {
   if (!found.ok()) return metadata_.remove_chunk(name);
   const ChunkEntry& entry = **found;
   metadata_.put(entry.chunk);
-  // Its chain may be what the store could not keep.
+  // The store may have failed to keep the chunk's chain, too.
   if (!entry.chain.empty()) {
     const bool pending = entry.chunk.kv_state == KvState::kPending;
     disk_.chains.store(entry.chunk, entry.chain, entry.own_begin, pending);

@@ -73,18 +73,18 @@ struct Writing {
   TenantId owner;        // of these pages: kPublic for public ones, with which the chain may begin
   TenantId chain_owner;  // as in Writeback
   std::vector<int32_t> chain;
-  ChainIndex::Node* last;  // acquired
+  ChainIndex::Node* last;  // acquired: it stays in memory
   std::vector<Page> pages;
-  std::vector<End> ends;                // that came meanwhile
-  std::vector<StoredName> erased = {};  // chunks whose removal waits for it
+  std::vector<End> ends;                // noted while the pages are being written
+  std::vector<StoredName> erased = {};  // chunks whose removal waits for this message
 };
 
 // A chunk whose tokens the store has been asked for.
 struct ChainWanted {
   StoredName name;
-  std::string key;                      // its last page
+  std::string key;                      // of the chain's last page
   std::optional<Removal> removed = {};  // set: its pages are to leave memory, too
-  int64_t begin = 0;                    // tokens before its own
+  int64_t begin = 0;                    // tokens before the chunk's own
   std::optional<Digest> text_end = {};  // of a TextPin: its key in TextPins::of()
 };
 

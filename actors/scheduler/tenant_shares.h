@@ -14,7 +14,7 @@ namespace cascade {
 // One thread.
 class TenantShares {
  public:
-  // Longer than the pauses of somebody who reads the answers.
+  // Two minutes: longer than somebody who reads the answers pauses between requests.
   static constexpr int64_t kContendedUs = int64_t{120} * 1'000'000;
 
   // `clock` outlives this.

@@ -34,7 +34,7 @@ class Tenants {
     if (found == ids_.end()) return std::nullopt;
     return found->second;
   }
-  // nullptr: the number is kPublic, or nobody's.
+  // nullptr: the number is kPublic, or is not a tenant's.
   const std::string* name_of(TenantId id) const {
     const auto found = names_.find(id);
     return found == names_.end() ? nullptr : &found->second;

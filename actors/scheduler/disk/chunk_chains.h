@@ -40,12 +40,13 @@ class ChunkChains {
   void store(const Chunk& chunk, std::span<const int32_t> chain, size_t begin_tokens, bool pending);
   // The chunk's K and V are on disk, or will not be.
   void settle(const StoredName& chunk);
-  // Has the chunk's chain written, if it is in memory as a whole: the chunk knows the chain's last
-  // page from then on, and is settled when it is on disk.
+  // Has the chunk's chain written, if all of it is in memory. From then on the chunk knows the
+  // chain's last page; the chunk is settled when the chain is on disk.
   void keep(ChunkEntry& entry);
   // All pages of the chains that end with this page are on disk.
   void note_written(const Digest& end);
-  // The page with the name `key` on disk is the chunk's last one from now on; empty: it has none.
+  // The page with the name `key` on disk is the chunk's last one from now on; empty: the chunk has
+  // none.
   void set_end(ChunkEntry& entry, const std::string& key);
 
   // Asks the store for the tokens of the chain, and asks again if the store is restarted.

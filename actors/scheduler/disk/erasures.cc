@@ -1,4 +1,4 @@
-// A map and a list.
+// A map of the removals, and lists of the replies and sessions that wait for them.
 #include "actors/scheduler/disk/erasures.h"
 
 #include <algorithm>

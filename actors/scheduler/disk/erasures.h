@@ -52,8 +52,8 @@ struct ErasureEnd {
 // One thread.
 class Erasures {
  public:
-  // The removal of a chunk begins. It begins again for a chunk that a restarted store gave out once
-  // more.
+  // Notes that the removal of a chunk begins. It begins a second time if a restarted store has
+  // given out the chunk once more.
   Erasure& begin(const StoredName& chunk, Removal why);
   // nullptr if the chunk is not being removed.
   Erasure* find(const StoredName& chunk);

@@ -24,8 +24,9 @@ namespace cascade {
 class PageLoader {
  public:
   // The K and V of `tokens`, which come next in the sequence, are in its pages. With `more`, a part
-  // of the load is left: it goes on with the sequence that is returned, or ends if that is nullptr.
-  // Without `more` the load has ended, with all pages or because one could not be read.
+  // of the load is left: the load goes on with the sequence that this function returns, or ends if
+  // it returns nullptr. Without `more` the load has ended, with all pages or because one could not
+  // be read.
   using Loaded = std::function<const ChainSequence*(uint64_t handle,
                                                     std::span<const int32_t> tokens, bool more)>;
 
@@ -42,8 +43,8 @@ class PageLoader {
   // `handle`. False if there is nothing to read, or no room.
   bool start(ChainSequence& sequence, uint64_t handle, std::span<const int32_t> wanted,
              const DiskIndex::Match& stored);
-  // The chunks are used. Has the operating system read the parts of their chains that are not in
-  // memory, since they will be wanted soon.
+  // Has the operating system read those parts of the used chunks' chains that are not in memory,
+  // since they will be wanted soon.
   void prefetch(const std::vector<const ChunkEntry*>& used);
   void on(const wire::LoadPagesDone& done);
 
@@ -54,9 +55,9 @@ class PageLoader {
   struct Load {
     uint64_t handle;
     std::vector<Digest> keys;     // of all pages
-    std::vector<int32_t> tokens;  // that they hold
+    std::vector<int32_t> tokens;  // that these pages hold
     size_t done = 0;              // pages that are in memory
-    size_t asked = 0;             // pages after them that the store was asked for
+    size_t asked = 0;             // further pages that the store was asked for
   };
   void ask(Load&& load, const ChainSequence& sequence);
   void note_loaded(Load&& load, size_t good);

@@ -31,7 +31,7 @@ class PageWriter {
   struct Callbacks {
     // Whether a client waits for the chunk's pages: its chains are written before all others.
     std::function<bool(const StoredName& chunk)> is_awaited;
-    // Returns the texts of chunks that the page has. The store keeps them with the page.
+    // Returns which chunks' texts are in the page. The store keeps that with the page.
     std::function<std::vector<wire::PageUse>(const NamedPage&)> uses_of;
     // All pages of the chains that end with this page are on disk.
     std::function<void(const Digest& end)> written;
@@ -92,10 +92,10 @@ class PageWriter {
   StoredPages& stored_;
   const Callbacks callbacks_;
   std::deque<Writeback> writebacks_;
-  size_t writeback_tokens_ = 0;  // of all their chains
+  size_t writeback_tokens_ = 0;  // tokens of all chains in the queue
   PendingJobs<Writing> writing_;
   std::optional<Error> error_;
-  int64_t write_after_us_ = 0;  // monotonic
+  int64_t write_after_us_ = 0;  // monotonic time before which nothing is written
 };
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// An index of names, and one table of removals.
+// An index of the pages' names, and a table of removals that the store has not answered.
 #include "actors/scheduler/disk/stored_pages.h"
 
 #include <algorithm>

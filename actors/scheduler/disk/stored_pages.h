@@ -26,8 +26,8 @@ struct DiskCounters {
 };
 
 // One thread. A page that is removed cannot be found from that moment on. The store removes it
-// soon; a removal that fails is tried again. Where a function takes `erased`, that chunk is being
-// removed, and its removal (`Erasures`) has one piece more until the store has answered.
+// soon; a removal that fails is tried again. A function that takes `erased` works for the removal
+// of that chunk: this removal (see `Erasures`) has one piece more until the store has answered.
 class StoredPages {
  public:
   // Whether something other than a chunk's chain ends with the page.
@@ -60,17 +60,18 @@ class StoredPages {
   void move_chain_end(const std::optional<Digest>& before, const std::optional<Digest>& after);
 
   // Returns the keys of all pages of the chain, wherever the pages are: in memory, on disk, or
-  // nowhere. Pages may be left after one that was evicted from the disk.
+  // nowhere. The keys go on after a page that was evicted from the disk, since later pages may be
+  // left.
   std::vector<Digest> path_of(TenantId owner, std::span<const int32_t> chain) const;
 
   // The store does not have the page any more.
   void note_gone(const Digest& key);
   // Removes the page and all pages that go on from it and belong to no chunk.
   void remove_from(const Digest& key, const StoredName* erased = nullptr);
-  // Removes pages of the path, beginning at its end. Stops before the first one that something else
+  // Removes pages of the path, beginning at its end. Stops at the first page that something else
   // needs.
   void remove_unshared(const std::vector<Digest>& path, const StoredName* erased = nullptr);
-  // False: it is the answer to somebody else's job.
+  // False: `ack` is the answer to somebody else's job.
   bool on(const wire::StoreAck& ack);
   // Removes again the pages that the store could not remove and no chunk's removal waits for.
   void retry();

@@ -22,11 +22,11 @@ class PolicyDoor {
       : clock_(clock), outbox_(outbox), metadata_(metadata) {}
 
   void on(const Client& client, const wire::RequestId& id, const wire::PolicyGet& get);
-  // Answered when it is durable.
+  // Answers when the policy is durable.
   void on(const Client& client, const wire::RequestId& id, const wire::PolicySet& set);
 
-  // Returns the Unix time at which a chunk expires that is registered now and was given no time to
-  // live; 0: never.
+  // Returns when a chunk expires that is registered now without a time to live of its own, as Unix
+  // time; 0: never.
   int64_t expiry_us(const std::string& tenant, ChunkType type) const;
   // Takes over a policy from before the start. An unknown one is left out, with a warning.
   void restore(const wire::StoredPolicy& policy);

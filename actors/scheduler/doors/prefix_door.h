@@ -1,4 +1,4 @@
-// Beginnings of prompts that clients compute ahead and keep, by counted references.
+// Beginnings of prompts that clients have computed in advance and kept, by counted references.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ using PrefixName = std::pair<std::string, std::string>;  // tenant, id
 // One thread. The pages of a prefix are pinned until its last reference is released.
 class PrefixDoor {
  public:
-  // At most `prefixes_max` are kept; each tenant has a part of them. The others outlive this.
+  // At most `prefixes_max` prefixes are kept; each tenant has a part of this number. The other
+  // arguments outlive this.
   PrefixDoor(Outbox& outbox, ChainIndex& index, int prefixes_max)
       : outbox_(outbox), index_(index), prefixes_max_(prefixes_max) {}
 
@@ -32,7 +33,7 @@ class PrefixDoor {
   // prefix.
   static PrefixName name_of(const Request& request);
   bool contains(const PrefixName& name) const { return prefixes_.contains(name); }
-  // Checks that the tenant may have one more. Error: kResourceExhausted, field "prefix".
+  // Checks that the tenant may have one more prefix. Error: kResourceExhausted, field "prefix".
   Status find_place(const std::string& tenant) const;
   // Keeps the request's prompt, all of which is in pages of the `owner`, as a prefix without
   // references. attach() must follow, since otherwise nobody would release it. Precondition:
@@ -42,7 +43,7 @@ class PrefixDoor {
   wire::PrefixReply attach(const PrefixName& name, const Client& client);
   // Releases the references of a connection that is gone.
   void release_all(const Client& client);
-  // Ends the prefixes that have the text of the chunk, which is removed.
+  // Ends the prefixes that have the text of the chunk, which is being removed.
   void drop_with(const ChunkUses::ChunkName& chunk);
 
  private:

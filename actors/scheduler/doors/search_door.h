@@ -13,7 +13,8 @@ namespace cascade {
 // One thread. Each search is answered once.
 class SearchDoor {
  public:
-  // At most `searches_max` are under way; each tenant has a part of them. The others outlive this.
+  // At most `searches_max` searches are under way; each tenant has a part of this number. The other
+  // arguments outlive this.
   SearchDoor(Jobs& jobs, Outbox& outbox, ChunkRegistry& registry, int64_t searches_max);
 
   void on(const Client& client, const wire::RequestId& id, const wire::ChunkSearch& search);

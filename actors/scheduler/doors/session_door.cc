@@ -24,8 +24,9 @@ wire::SessionReply session_reply(const Session& session) {
           /*durable=*/true};
 }
 
-// Gives an output from before there were holders to its sessions. The tenant's own retention stays
-// only if the output was registered more often than there are sessions.
+// Makes the sessions of an output its holders, if it was stored before there were holders. The
+// tenant's own retention stays only if the output was registered more often than there are
+// sessions.
 bool hold_turns(Chunk& chunk, const std::set<std::pair<std::string, std::string>>& sessions) {
   bool changed = false;
   for (const auto& [tenant, session] : sessions) {
@@ -109,7 +110,7 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id,
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
   if (!removed.ok()) return outbox_.reply_error(client, id, removed.error());
   wire::SessionReply answer = session_reply(*removed);
-  // The last turn comes first, so that what goes on from a turn is removed before it.
+  // The last turn comes first, so that whatever goes on from a turn is removed before that turn.
   std::set<StoredName> outputs;
   for (auto turn = removed->turns.rbegin(); turn != removed->turns.rend(); ++turn) {
     if (!outputs.insert({client.tenant, turn->output_id}).second) continue;
@@ -135,7 +136,7 @@ std::optional<wire::SessionOutput> SessionDoor::end_turn(const std::string& tena
   ChunkEntry& entry = **found;
   const bool held = request.outputs ? give_up(entry.chunk, HolderKind::kSession, request.id)
                                     : keep_without_session(entry.chunk, request.id);
-  if (held) pass_holders_time(entry.chunk, clock_.wall_us());  // a pin may have gone with it
+  if (held) pass_holders_time(entry.chunk, clock_.wall_us());  // the holder's pin may have ended
   if (entry.chunk.holders.empty()) {
     removals_.remove(entry, Removal::kDeleted);
     return wire::SessionOutput{output, /*gone=*/true};

@@ -30,8 +30,8 @@ class SessionDoor {
 
   void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get);
-  // Answered when it is durable, and when the outputs that were to be deleted with the session are
-  // gone from the disk.
+  // Answers when the deletion is durable and the outputs that were to be deleted with the session
+  // are gone from the disk.
   void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
 
   // Takes the next turn of the session that the request names, if it names one, and has the output
@@ -40,19 +40,21 @@ class SessionDoor {
   Status enter(Request& request);
   // Gives back the turn that the request has taken, if it has taken one.
   void leave(Request& request);
-  // Makes the output the turn that the request has taken, if it has taken one, and stores that.
+  // Makes the output the turn that the request has taken, if it has taken one, and stores the
+  // session.
   void add_turn(Request& request, const std::string& output_id);
   // Returns the outputs of the turns before the one that the request has taken. Error kNotFound,
-  // field "session", if one of them is gone: the answer would be to another conversation. With
-  // kSkip that output is left out and named in `missing`.
+  // field "session", if one of these outputs is gone: without it, the answer would be to another
+  // conversation. With kSkip that output is left out and named in `missing`.
   Result<Earlier> turns_before(const Request& request, OnMissing on_missing);
 
   // Takes over a session from before the start.
   void restore(Session&& session) { sessions_.restore(std::move(session)); }
   // Makes the holders of outputs and the turns of sessions agree. They can differ after a crash,
   // because an output is stored before the session that it is a turn of. If a session holds an
-  // output that is not one of its turns, the tenant keeps the output. Outputs from before there
-  // were holders get theirs. Precondition: all chunks and sessions from before the start are known.
+  // output that is not one of its turns, the tenant keeps the output. Outputs that were stored
+  // before there were holders get holders. Precondition: all chunks and sessions from before the
+  // start are known.
   void match_holders();
   // Stores the session of this name as it is now, or that there is none.
   void store(const StoredName& name);

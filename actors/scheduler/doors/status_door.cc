@@ -163,7 +163,7 @@ std::vector<wire::ChunkGroup> StatusDoor::chunk_groups(const std::string& tenant
                                                        PagesOfChunk& all) {
   struct Group {
     wire::ChunkGroup sums;
-    PagesOfChunk pages;  // of all its chunks, each once
+    PagesOfChunk pages;  // pages of all its chunks, each page once
   };
   std::map<std::pair<std::string, ChunkType>, Group> groups;
   std::optional<std::string_view> whose;

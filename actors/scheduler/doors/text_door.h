@@ -14,21 +14,21 @@ namespace cascade {
 // One thread. Each request is answered once, with an error naming the field if it cannot be.
 class TextDoor {
  public:
-  // At most `texts_max` texts are tokenized at a time; each tenant has a part of them. The others
-  // outlive this.
+  // At most `texts_max` texts are tokenized at a time; each tenant has a part of this number. The
+  // other arguments outlive this.
   TextDoor(const Model& model, const Clock& clock, Jobs& jobs, Outbox& outbox, int64_t texts_max);
 
   void on(const Client& client, const wire::RequestId& id, wire::TokenizeRequest&& request);
   void on(const Client& client, const wire::RequestId& id, wire::ApplyTemplateRequest&& request);
   void on(const Client& client, const wire::RequestId& id, const wire::DetokenizeRequest& request);
-  // False: it is the answer to somebody else's job, and untouched.
+  // False: `done` is the answer to somebody else's job, and is left as it was.
   bool on(wire::EncodeDone& done);
 
  private:
   struct Asked {
     Client client;
     wire::RequestId id;
-    bool rendered;  // by ApplyTemplateRequest
+    bool rendered;  // for an ApplyTemplateRequest
   };
   void encode(const Client& client, const wire::RequestId& id, wire::EncodeJob&& job);
 

@@ -30,7 +30,7 @@ UpkeepDoor::UpkeepDoor(Jobs& jobs, Outbox& outbox, bool keeps_pages,
         }
       }) {}
 
-// Returns the number of the store's job; nullopt if the request was refused, which answers it.
+// Returns the number of the store's job; nullopt if the request was refused, and so answered.
 std::optional<uint64_t> UpkeepDoor::begin(const Client& client, const wire::RequestId& id) {
   const auto refuse = [&](ErrorCode code, const char* field, const std::string& why) {
     outbox_.reply_error(client, id, {code, field, why});

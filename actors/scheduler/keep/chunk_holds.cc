@@ -144,7 +144,7 @@ void ChunkHolds::look_for_evictions() {
   for (int looked = 0; looked < kHoldsAtOnce && next != held_.end(); ++looked) {
     evictions_seen_ = next->first;
     ChunkEntry& entry = *next->second;
-    ++next;  // refresh() takes this one out if it is lost
+    ++next;  // refresh() takes this hold out if it is lost
     refresh(entry);
   }
   if (next == held_.end()) evictions_seen_ = 0;

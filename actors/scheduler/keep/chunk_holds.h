@@ -52,7 +52,7 @@ class ChunkHolds {
   // Gives the chunk's pages the chunk's priority.
   void follow_priority(const ChunkEntry& entry);
   bool is_held(const ChunkEntry& entry) const { return entry.hold && index_.is_held(*entry.hold); }
-  // Chunks with a hold, which may be lost.
+  // Chunks with a hold. The hold may be lost already.
   const Held& held() const { return held_; }
   // Returns how many tokens of the chain, in whole pages, are also the beginning of a published
   // chunk.
@@ -60,7 +60,7 @@ class ChunkHolds {
 
   // Updates what the chunk says of its K and V, since pages may have been evicted.
   void refresh(ChunkEntry& entry);
-  // Does the same, and counts its pages in memory and on disk for clients.
+  // Does the same, and counts the chunk's pages in memory and on disk for clients.
   void measure(ChunkEntry& entry);
   // Returns the pages of the chunk's own chain and of every prompt that has its text, each page
   // once.

@@ -77,7 +77,8 @@ void ChunkPins::pin_or_wait(ChunkEntry& entry) {
   }
 }
 
-// The pages were estimated when they were promised, and --max-pinned may have been lowered since.
+// There may be no room: the pages were only estimated when they were promised, and --max-pinned may
+// have been lowered since.
 void ChunkPins::pin_held(ChunkEntry& entry) {
   budget_.end_waiting(entry);
   if (budget_.has_room_for_held(entry)) {
@@ -103,7 +104,7 @@ void ChunkPins::chain_is_read(const ChainWanted& wanted, wire::StoredChain&& cha
     spdlog::warn("pages of {} are missing: what it was made from is not known any more",
                  wanted.name.id);
     chains_.set_end(entry, "");
-    return budget_.promise(entry, 0);  // a request that uses it tells its source: heal_from()
+    return budget_.promise(entry, 0);  // a request with the chunk tells its source: heal_from()
   }
   entry.chain = std::move(chain.token_ids);
   const int64_t begin = chain.begin >= 0 ? chain.begin : entry.chunk.kv_begin;

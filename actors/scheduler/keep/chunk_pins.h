@@ -27,7 +27,7 @@ namespace cascade {
 // of a system prompt is tried again when the chunk is used.
 class ChunkPins {
  public:
-  // Has the chunk's chain, which is known, computed when nothing else is to do.
+  // Has the chunk's chain, which is known, computed when there is nothing else to do.
   using Compute = std::function<void(ChunkEntry&)>;
 
   // With `keeps_pages` false pins do not outlive the daemon. The references outlive this.
@@ -35,13 +35,13 @@ class ChunkPins {
             const StoredPages& stored, ChunkHolds& holds, PinBudget& budget, PinnedTexts& texts,
             ChunkChains& chains, IdlePrefill& idle, Compute compute);
 
-  // All chunks of the store are known: chains of outputs can be asked for.
+  // Notes that all chunks of the store are known. From now on, chains of outputs can be asked for.
   void note_loaded() { loaded_ = true; }
   // The chunk's holders have changed: its pages get the priority and the pin that follow from them.
   void follow_holders(ChunkEntry& entry);
   // The chunk is pinned: pins its chain and what is known of its text.
   void pin(ChunkEntry& entry);
-  // The pinned chunk's chain is wanted: pins it if it is held; otherwise the pin waits.
+  // Pins the pinned chunk's chain if it is held; otherwise the pin waits for the chain.
   void pin_or_wait(ChunkEntry& entry);
   // The pinned chunk has a hold now. If the budget has no room for it, its pages can be evicted.
   void pin_held(ChunkEntry& entry);
@@ -56,19 +56,19 @@ class ChunkPins {
   void chain_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
   // Pins held chunks for which there was no room.
   void retry();
-  // Every two seconds: begins to compute what could not be computed for a pin, for want of room or
-  // because an actor failed. Begins to write what is not on disk, because another pin took its
-  // place there or the disk failed.
+  // Works every two seconds, however often it is called. Begins to compute chains of pins that
+  // could not be computed before because there was no room or an actor failed. Begins to write
+  // those that are not on disk because another pin took their place there or the disk failed.
   void heal();
-  // The request's conversation says what its outputs were made of. With that, has the chains of
-  // pinned outputs computed again that are not known any more.
+  // If the chain of a pinned output is not known any more, has it computed again from the request's
+  // conversation, which says what the output was made of.
   void heal_from(const Request& request, const Composition& composition);
 
-  // Whether all that the pin keeps in memory of the chunk is on disk.
+  // Whether everything that the chunk's pin keeps in memory is also on disk.
   bool is_on_disk(const ChunkEntry& entry) const;
-  // Has the parts of it written that the disk does not have.
+  // Has the parts written that the disk does not have.
   void write(ChunkEntry& entry);
-  // The number of chunks whose pages can be evicted for want of room, although they are pinned.
+  // The number of pinned chunks whose pages can be evicted, because there is no room to pin them.
   size_t without_room() const { return without_room_.size(); }
 
  private:

@@ -45,12 +45,13 @@ Chunk ChunkRemovals::remove(ChunkEntry& entry, Removal why) {
     if (use.ends != 0) ends.insert(use.page);
   }
   text_pins_.drop_behind(ends, chunk.token_ids);
-  // The chain that its conversations begin with is known only if the chunk was pinned or published.
+  // The chain that conversations with this system prompt begin with is known only if the chunk was
+  // pinned or published.
   const bool unknown = chunk.type == ChunkType::kSystemPrompt && entry.chain.empty();
   if (!entry.chain.empty()) {
     erasure.chains.push_back({entry.chain, entry.own_begin});
   } else if (keeps_pages_ && (chunk.type == ChunkType::kOutput || !chunk.kv_key.empty())) {
-    // Its pages in memory are forgotten once the tokens have been read.
+    // The chunk's pages in memory are forgotten once the tokens have been read.
     ++erasure.pieces;
     chains_.read({name, chunk.kv_key, why, chunk.kv_begin});
     const auto end = Digest::from_hex(chunk.kv_key);
@@ -107,13 +108,14 @@ void ChunkRemovals::drop_reprefills(const StoredName& chunk, Removal why) {
   }
 }
 
-// Forgets the pages that there are of the chunk's chains now, and takes the chains out of what is
-// to be written.
+// Forgets the pages that the chunk's chains have now, and takes the chains out of what is to be
+// written.
 void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure) {
   const TenantId owner = tenants_.id(chunk.tenant);
   for (const ErasedChain& chain : erasure.chains) {
-    // A prompt has the chunk's question if it has the whole pages before the chunk's own tokens. At
-    // least one page must agree, since all prompts of a template begin alike.
+    // A prompt counts as having the chunk's question if it agrees with the chain in the whole pages
+    // before the chunk's own tokens. At least one page must agree, since all prompts of a template
+    // begin alike.
     const size_t question = std::max(chain.begin / kPageTokens * kPageTokens,
                                      std::min<size_t>(kPageTokens, chain.tokens.size()));
     const auto has_it = [&](std::span<const int32_t> tokens) {

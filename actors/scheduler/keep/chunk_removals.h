@@ -30,12 +30,12 @@ namespace cascade {
 
 // One thread. Work that is under way when a chunk is removed would put parts of it back, so the
 // chunk's chains are looked for again when such work ends. The chunk's own row is removed last,
-// when nothing else is left on the disk, and only then are the clients told that asked for it. A
-// crash before that brings the chunk back, but nobody was told of its removal.
+// when nothing else is left on the disk. Only then are the clients told that asked for the removal.
+// A crash before that brings the chunk back, but nobody was told of its removal.
 class ChunkRemovals {
  public:
   struct Callbacks {
-    // The chunk's text is gone, so no prompt with it is kept any more.
+    // The chunk's text is gone, so no prompt with that text is kept any more.
     std::function<void(const ChunkUses::ChunkName&)> text_is_gone;
     // The session's outputs are gone: its row is removed now.
     std::function<void(const StoredName&)> save_session;
@@ -48,13 +48,13 @@ class ChunkRemovals {
                 TextUses& uses, TextPins& text_pins, ChunkHolds& holds, ChunkPins& pins,
                 PageLifecycle& lifecycle, Callbacks callbacks);
 
-  // Returns the chunk as it was. It is not found any more from here on.
+  // Begins to remove the chunk, and returns it as it was. It is not found any more from here on.
   Chunk remove(ChunkEntry& entry, Removal why);
   // Answers when the chunks are gone from the disk and the changes of `names` are durable.
   void reply_when_gone(const Client& client, const wire::RequestId& id, std::set<StoredName> chunks,
                        std::vector<StoredName> names, wire::Message message);
-  // A piece of work has ended that the removal had to wait for. The chains that it `found` have K
-  // and V of the chunk. Does nothing if the chunk is not being removed.
+  // A piece of work that the removal had to wait for has ended. The chains that the work `found`
+  // have K and V of the chunk. Does nothing if the chunk is not being removed.
   void end_piece(const StoredName& chunk, std::vector<ErasedChain> found = {});
   // The store has answered a removal of pages, which the removal of the chunk `erased` waited for.
   void pages_are_removed(const std::optional<StoredName>& erased,

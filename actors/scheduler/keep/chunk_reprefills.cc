@@ -108,7 +108,7 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   ChunkEntry& entry = **found;
   if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
   if (complete) {
-    // Its last page is not the one that the request had.
+    // The chain's last page is not the one that the request had: the texts are noted again.
     uses_.note(idle.tenant, idle.chain,
                uses_.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
     holds_.take(entry);

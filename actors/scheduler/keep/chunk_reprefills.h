@@ -1,5 +1,5 @@
-// The chains that chunks keep: an output's conversation as its history will have it, computed when
-// nobody waits.
+// The chains that chunks keep: an output's conversation in the form that later turns repeat,
+// computed when nobody waits.
 #pragma once
 
 #include "actors/scheduler/disk/chunk_chains.h"
@@ -19,9 +19,9 @@
 
 namespace cascade {
 
-// One thread. A chunk's K and V are pending until its chain is computed and held. There are none if
-// the chain is given up. A pinned chunk whose chain could not be computed stays pending, and
-// ChunkPins::heal() tries again.
+// One thread. A chunk's K and V are pending until its chain is computed and held. The chunk has
+// none if the chain is given up. A pinned chunk whose chain could not be computed stays pending,
+// and ChunkPins::heal() tries again.
 class ChunkReprefills {
  public:
   // The references outlive this.
@@ -30,8 +30,8 @@ class ChunkReprefills {
                   PinBudget& pin_budget, PinnedTexts& pinned_texts, PageLifecycle& lifecycle,
                   PublishedPages& published, ChunkRemovals& removals);
 
-  // Has the chain computed when nothing else is to be done; the chunk holds it from then on. If too
-  // many chains wait, the chunk stays without K and V, unless it is pinned.
+  // Has the chain computed when there is nothing else to do; the chunk holds it from then on. If
+  // too many chains wait, the chunk stays without K and V, unless it is pinned.
   void queue(ChunkEntry& entry, Reprefill&& reprefill);
   // Does the same for the chunk's chain, which is known and not in memory.
   void recompute(ChunkEntry& entry);

@@ -61,8 +61,8 @@ struct Keep {
   ChunkReprefills reprefills;
 };
 
-// Callbacks for the rooms below. `keep` and `chains` must outlive them, and must be constructed
-// when one is called.
+// Callbacks for the rooms below. `keep` and `chains` must outlive the callbacks, and must be
+// constructed by the time one is called.
 PageWriter::Callbacks tell_of_writing(Keep& keep, ChunkChains& chains);
 ChunkChains::IsRead tell_of_chains(Keep& keep);
 IdlePrefill::Callbacks tell_of_idle(Keep& keep);

@@ -1,4 +1,4 @@
-// The only place that has pages forgotten, in memory and on disk.
+// The only place through which pages are forgotten, in memory and on disk.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,11 @@ namespace cascade {
 enum class ForgetScope {
   // The owner's pages with tokens after `keep`, and all chains that go on from them.
   kAndWhatGoesOn,
-  // The same pages. When a running request that uses some of them ends, it also forgets the pages
-  // of the first `keep` tokens that nothing else goes on from then.
+  // The same pages. In addition, when a running request that uses some of them ends, the pages of
+  // the first `keep` tokens are forgotten, too, unless something else goes on from them.
   kAndLeftAlone,
-  // The pages after `keep`, from the end of the chain, until something else goes on from one.
+  // The pages after `keep`, beginning at the end of the chain, up to a page that something else
+  // goes on from. That page stays.
   kUnshared,
   // The pages of kUnshared, but only in memory, where no later request can reach them.
   kUnreachable,
@@ -89,7 +90,7 @@ class PageLifecycle {
   struct AtEnd {
     int64_t keep;
     Removal why;
-    bool left_alone = false;  // as of kAndLeftAlone
+    bool left_alone = false;  // as with kAndLeftAlone
   };
   void forget_now(const Forget& what);
   int64_t public_tokens(const Forget& what) const;

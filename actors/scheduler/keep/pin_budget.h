@@ -31,8 +31,8 @@ class PinBudget {
   // Counts the pages promised to pinned chunks whose K and V are not in memory, to requests whose
   // output will be pinned, and to requests for a prefix.
   int64_t pages_promised() const;
-  // Returns how many pages a pin of the chunk would keep from eviction that no other pin keeps, as
-  // far as that is known before its K and V are in memory.
+  // Returns how many pages would be kept from eviction only by a pin of this chunk, and by no other
+  // pin, as far as that is known before its K and V are in memory.
   int64_t pages_of(const ChunkEntry& entry) const;
   // Checks that `pages` more pages may be pinned. Error: kResourceExhausted, with `field`.
   Status check(std::string_view field, int64_t pages) const;

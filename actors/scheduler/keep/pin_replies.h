@@ -43,9 +43,9 @@ class PinReplies {
   // Answers the clients that need not wait any more. Has the pages of the other pins written,
   // unless they are on their way to the disk.
   void answer();
-  // The pages of pins that clients wait for, of all chunks or of one, will not be on the disk soon.
-  // Refuses these requests and undoes what they changed, the latest first. Chunks that only such a
-  // pin had kept are removed.
+  // Refuses the requests of clients that wait for a pin of `chunk`, or of any chunk, since its
+  // pages will not be on the disk soon. Undoes what these requests changed, the latest first.
+  // Chunks that only such a pin had kept are removed.
   void refuse(const Error& why, const std::optional<StoredName>& chunk = {});
   // Refuses all clients that wait, and all that come later.
   void stop();

@@ -83,8 +83,8 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   write(entry, end, *pins_.find(name_of(entry), end));
 }
 
-// The text ends with the last token of the page. The page is only on disk, and so is all before it:
-// has the chain read.
+// Has the chain up to the page of `use` read, if all of it is on disk and the text ends with the
+// last token of the page. The page is not in memory.
 void PinnedTexts::expect(const ChunkEntry& entry, const ChunkUses::Use& use) {
   if (has_own_chain(entry.chunk.type)) return;
   const std::vector<DiskIndex::Step> path = stored_.disk().path(use.page);
@@ -131,8 +131,8 @@ void PinnedTexts::text_is_computed(ChunkEntry& entry, const Reprefill& text, boo
   const TextUse use = {name_of(entry), where};
   uses_.note(text.tenant, text.chain, {&use, 1});
   const TextPin* pin = pins_.find(name_of(entry), *text.text_end);
-  // The last page has another name than on disk if on disk it has more than the text, or was
-  // public.
+  // The last page has another name than on disk if the page on disk has tokens after the text, or
+  // was public.
   if (pin != nullptr && pin->promised > 0) pins_.give_up(name_of(entry), *text.text_end);
   holds_.refresh(entry);
 }

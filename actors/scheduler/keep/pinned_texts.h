@@ -32,11 +32,12 @@ class PinnedTexts {
 
   // The chunk is pinned: pins what is known of its text.
   void pin(const ChunkEntry& entry);
-  // Pins the prompt up to the end of the text, which is in the page of `use`, in memory.
+  // Pins the prompt up to the end of the text, which is in the page of `use`. Does nothing if the
+  // page is not in memory.
   void pin_use(const ChunkEntry& entry, const ChunkUses::Use& use);
   void unpin(const ChunkEntry& entry);
-  // Returns how many pages a pin of the chunk's text would keep that no other pin keeps, as far as
-  // the places of the text are known.
+  // Returns how many pages would be kept only by a pin of this chunk's text, and by no other pin,
+  // as far as the places of the text are known.
   int64_t pages_wanted(const ChunkUses::ChunkName& chunk) const;
 
   // ChunkChains has read the tokens up to the page in which the text ends, or none if it could not.
@@ -44,12 +45,12 @@ class PinnedTexts {
   // A chain of the idle prefill has ended. It is in memory if it is `complete`; otherwise heal()
   // tries again.
   void text_is_computed(ChunkEntry& entry, const Reprefill& text, bool complete);
-  // Tries again what could not be brought into memory, and has what is not on disk written.
+  // Tries again to bring chains into memory, and has the chains written that are not on disk.
   void heal();
 
   // Whether all that the pin keeps in memory of a chunk without a chain of its own is on disk.
   bool is_on_disk(const ChunkEntry& entry) const;
-  // Has the parts of it written that the disk does not have.
+  // Has those parts of the chunk's chains written that are not on disk.
   void write(const ChunkEntry& entry);
 
  private:

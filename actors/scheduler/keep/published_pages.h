@@ -24,7 +24,7 @@ class PublishedPages {
 
   // Every tenant finds the chunk and its pages from now on, or no longer.
   void set_published(ChunkEntry& entry, bool published);
-  // Has the chain of a published chunk computed for every tenant, when nothing else is to do,
+  // Has the chain of a published chunk computed for every tenant, when there is nothing else to do,
   // unless it is there already or too many chains wait. While the chunk's own chain is pending
   // nothing begins: ChunkReprefills calls this again when that chain is complete.
   void compute(ChunkEntry& entry);

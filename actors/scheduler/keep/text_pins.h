@@ -1,5 +1,6 @@
 // The chains that pins of texts keep. A pinned chunk keeps the pages of every prompt that has its
-// text, from the first token to the text's end. Prompts that differ only after it are one chain.
+// text, from the first token to the text's end. Prompts that differ only after the text share one
+// chain.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace cascade {
 struct TextPin {
   TenantId owner = kPublic;    // of the chain's last page
   std::vector<int32_t> chain;  // a prompt up to the text's end; empty: it is not read yet
-  size_t begin = 0;            // the text's first token in it
+  size_t begin = 0;            // the place of the text's first token in `chain`
   int64_t promised = 0;        // pages that are set aside until there is a hold
   std::optional<ChainIndex::HoldId> hold{};  // none: its pages are not in memory, or have no room
 };
@@ -30,7 +31,8 @@ struct TextPin {
 class TextPins {
  public:
   using ChunkName = ChunkUses::ChunkName;
-  // By the name on disk of the chain's last page, which has no token after the text.
+  // The chains of a chunk. The key is the name on disk of the chain's last page, which has no token
+  // after the text.
   using OfChunk = std::map<Digest, TextPin>;
 
   TextPins(ChainIndex& index, const DiskIndex& disk) : index_(index), disk_(disk) {}
@@ -42,20 +44,20 @@ class TextPins {
   // nullptr: there is none.
   const TextPin* find(const ChunkName& chunk, const Digest& end) const;
   bool is_held(const TextPin& pin) const { return pin.hold && index_.is_held(*pin.hold); }
-  // Whether all pages of its chain, which is known, are on disk.
+  // Whether all pages of the pin's chain are on disk. Precondition: the chain is known.
   bool is_on_disk(const Digest& end, const TextPin& pin) const;
   // Returns what clients are told of a pinned chunk: kReady if one of its chains is held, kPending
   // if it only waits for chains, kNone if it has none.
   KvState state_of(const ChunkName& chunk) const;
-  // Returns how many pages a pin of the chunk would keep that no other pin keeps, as far as `uses`
-  // knows the places of its text.
+  // Returns how many pages would be kept only by a pin of this chunk, and by no other pin, as far
+  // as `uses` knows the places of its text.
   int64_t pages_wanted(const ChunkName& chunk, const ChunkUses& uses) const;
 
-  // Pins the chain, in the place of the same chain if that was waited for. At most `pages_max`
-  // pages may be pinned in all; the `promised` ones count as pinned, unless this chain had pages
-  // promised to it. Without room nothing is pinned, and the chunk is one of without_room(); the
-  // chain then waits, if it waited before or is the only one of the chunk. False without room, or
-  // if the chain's pages are not in memory.
+  // Pins the chain, which takes the place of the same chain if that was waited for. At most
+  // `pages_max` pages may be pinned in all; the `promised` pages count as pinned, unless this chain
+  // had pages promised to it. Without room nothing is pinned, and without_room() counts the chunk;
+  // the chain then waits, if it waited before or is the only one of the chunk. False without room,
+  // or if the chain's pages are not in memory.
   bool hold(const ChunkName& chunk, const Digest& end, TextPin&& pin, int32_t priority,
             int64_t pages_max, int64_t promised);
   // The chain is on its way into memory. It takes the place of the same chain if that waits.
@@ -64,11 +66,11 @@ class TextPins {
   void give_up(const ChunkName& chunk, const Digest& end);
   // Drops the chunk's pins.
   void unpin(const ChunkName& chunk);
-  // Drops the chains, of whichever chunk, that contain a text which ends in one of the pages `ends`
-  // and has the tokens `text`.
+  // Drops every chain, whichever chunk it belongs to, that contains the tokens `text` with their
+  // end in one of the pages `ends`.
   void drop_behind(const std::set<Digest>& ends, std::span<const int32_t> text);
 
-  // Calls visit(chunk, end, pin) for each.
+  // Calls visit(chunk, end, pin) for each pin.
   void for_each(
       const std::function<void(const ChunkName&, const Digest&, const TextPin&)>& visit) const;
   // The number of pages that are promised to chains without a hold.

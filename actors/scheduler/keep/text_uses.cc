@@ -39,7 +39,7 @@ std::vector<TextUse> TextUses::find(const std::string& tenant, const std::vector
   for (const std::string& id : ids) {
     if (texts.size() == kTextsMax) break;
     const auto found = registry_.find(tenant, id);
-    // A chunk that was deleted in the meantime: its text may be anywhere.
+    // If the chunk was deleted in the meantime, its text may be anywhere in the prompt.
     static const std::vector<int32_t> kUnknown;
     const auto& text = found.ok() ? (*found)->chunk.token_ids : kUnknown;
     texts.push_back({{found.ok() ? (*found)->chunk.tenant : tenant, id},

@@ -38,8 +38,9 @@ class TextUses {
   // Whether a chunk was removed whose text is among `texts`.
   bool has_gone_text(std::span<const TextUse> texts);
 
-  // Notes which pages of the request's prompt, as far as it is computed, have texts of chunks. The
-  // pages are looked up with the tokens of its answer, since other answers have pages of their own.
+  // Notes which pages of the request's prompt, as far as it is computed, have texts of chunks.
+  // Looks the pages up with the tokens of the answer, too, since other answers have pages of their
+  // own.
   void note(const Request& request);
   // Notes which pages of the tenant's chain, as far as they are in memory, have the texts.
   void note(const std::string& tenant, std::span<const int32_t> chain,
