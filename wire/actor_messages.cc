@@ -1,4 +1,4 @@
-// Lists that are kept field by field.
+// PageUses, the list of page uses that is kept field by field.
 #include "wire/actor_messages.h"
 
 #include <algorithm>

@@ -13,8 +13,8 @@
 
 namespace cascade::wire {
 
-// The first message of an actor's incarnation to the scheduler, and of a scheduler to the others.
-// Work that was given to an earlier incarnation is lost.
+// Each incarnation of an actor sends this first: an actor to the scheduler, and the scheduler to
+// the others. Work that was given to an earlier incarnation is lost.
 struct ActorHello {
   std::string actor;
   uint64_t incarnation = 0;
@@ -60,7 +60,7 @@ struct Constraint {
   Grammar grammar;
   bool inside_think = false;    // the prompt ended within thoughts
   bool may_think = false;       // the answer may begin with thoughts
-  bool goes_on = false;         // it continues a text that the prompt ends with
+  bool goes_on = false;         // the answer continues a text that the prompt ends with
   std::vector<int32_t> tokens;  // sampled so far
 };
 
@@ -75,7 +75,7 @@ struct SampleSpec {
   // The tokens so far that penalties look at. Empty without a penalty; the prompt's tokens are
   // included only if repetition_penalty != 1.
   std::vector<int32_t> history;
-  int32_t history_prompt_tokens = 0;  // how many of them, at the front, belong to the prompt
+  int32_t history_prompt_tokens = 0;  // how many of these, at the front, belong to the prompt
   double presence_penalty = 0;
   double frequency_penalty = 0;
   std::vector<int32_t> bias_tokens;
@@ -98,17 +98,17 @@ struct PrefillDone {
   uint64_t job = 0;
   std::optional<Error> error;
   int64_t compute_us = 0;
-  int32_t token = -1;  // if sampled
+  int32_t token = -1;  // the sampled token, if any
   float logprob = 0;
-  std::vector<int32_t> top_token_ids;  // as in Final, of this token
+  std::vector<int32_t> top_token_ids;  // as in Final, for this token
   std::vector<float> top_logprobs;
 };
 
 struct DecodeSequence {
   uint64_t sequence = 0;  // the scheduler's handle, echoed
-  int32_t token = 0;      // to feed at `position`
+  int32_t token = 0;      // the token to feed at `position`
   int64_t position = 0;
-  int32_t steps_max = 1;  // room in pages and in max_tokens
+  int32_t steps_max = 1;  // no more than pages and max_tokens have room for
   std::vector<uint32_t> pages;
   std::vector<int32_t> end_tokens;  // sampling one of these ends the burst of this sequence
   SampleSpec sample;
@@ -125,7 +125,7 @@ struct DecodedSequence {
   uint64_t sequence = 0;
   std::vector<int32_t> token_ids;
   std::vector<float> logprobs;
-  std::vector<int32_t> top_token_ids;  // as in Final, of all these tokens
+  std::vector<int32_t> top_token_ids;  // as in Final, for all these tokens
   std::vector<float> top_logprobs;
   std::optional<Error> error;  // of this sequence alone
 };
@@ -138,9 +138,9 @@ struct DecodeDone {
   std::vector<DecodedSequence> sequences;
 };
 
-// scheduler -> store. StorePut replaces a chunk of the same tenant and id. Both are answered with
-// StoreAck, once they are durable, in the order in which they came. StoreLoad is answered with one
-// StoreChunks or several.
+// scheduler -> store. StorePut replaces a chunk of the same tenant and id. StorePut and StoreDelete
+// are answered with StoreAck, once they are durable, in the order in which they came. StoreLoad is
+// answered with one StoreChunks or several.
 struct StorePut {
   uint64_t job = 0;
   Chunk chunk;
@@ -150,7 +150,7 @@ struct StoreDelete {
   std::string tenant;
   std::string id;
 };
-// A use of a chunk: everything else stays as it is stored. Answered with StoreAck.
+// Notes a use of a chunk; everything else stays as it is stored. Answered with StoreAck.
 struct StoreTouch {
   uint64_t job = 0;
   std::string tenant;
@@ -161,7 +161,7 @@ struct StoreTouch {
 };
 struct StoreLoad {
   uint64_t job = 0;
-  std::string model;  // the root key of its chains
+  std::string model;  // the root key of the model's chains
 };
 struct StoreAck {
   uint64_t job = 0;
@@ -170,11 +170,11 @@ struct StoreAck {
 struct StoreChunks {
   uint64_t job = 0;
   std::vector<Chunk> chunks;
-  bool more = false;  // others follow
+  bool more = false;  // further StoreChunks follow
 };
 
-// scheduler -> store: sessions and policies; otherwise as StorePut and StoreDelete. A policy with
-// an empty value is removed.
+// scheduler -> store: changes of sessions and policies, handled like StorePut and StoreDelete. A
+// policy with an empty value is removed.
 struct StoreSession {
   uint64_t job = 0;
   Session session;
@@ -190,9 +190,9 @@ struct StorePolicy {
   std::string key;
   std::string value;
 };
-// scheduler -> store: the chain of an output. It stays known as long as the output exists. If its K
-// and V are `pending` (not on disk yet), they are computed after a restart. Without tokens, the
-// stored chain stays as it is and is no longer pending. Answered as StorePut.
+// scheduler -> store: the chain of an output. The chain stays known as long as the output exists.
+// If its K and V are `pending` (not on disk yet), they are computed after a restart. Without
+// tokens, the stored chain stays as it is and is no longer pending. Answered as StorePut.
 struct StoreChain {
   uint64_t job = 0;
   std::string model;  // root key
@@ -233,8 +233,8 @@ struct ChainPage {
   uint32_t page = 0;               // of the arena
 };
 
-// Says that a page contains text of a chunk. Whatever continues from a page in which the text ends
-// is of no use without the chunk.
+// Says that a page contains text of a chunk. If the text ends in the page, whatever continues from
+// the page is of no use without the chunk.
 struct PageUse {
   std::string key;
   int32_t position = 0;  // of the page's first token
@@ -263,7 +263,7 @@ struct PageOwner {
   std::string chunk_id;
 };
 
-// scheduler -> store: note these, as far as the pages are stored. No answer.
+// scheduler -> store: note these uses and owners, as far as the pages are stored. No answer.
 struct StoreUses {
   PageUses uses;
   std::vector<PageOwner> owners;
@@ -276,7 +276,7 @@ struct StorePages {
   std::string tenant;
   std::string model;
   std::string parent;    // the key of the page before the first, or the model's root key
-  int64_t position = 0;  // of the first token
+  int64_t position = 0;  // of the first page's first token
   std::vector<ChainPage> pages;
   PageUses uses;  // of these pages
   std::vector<PageOwner> owners;
@@ -296,7 +296,7 @@ struct LoadPages {
 struct LoadPagesDone {
   uint64_t job = 0;
   int64_t good = 0;            // how many pages from the first on were read and verified
-  std::optional<Error> error;  // why the next page was not
+  std::optional<Error> error;  // why the next page was not read
   int64_t load_us = 0;
 };
 
@@ -318,7 +318,7 @@ struct StoredPages {
   PageUses uses;
   // For each whole first page that other models have stored: the digest of its tenant and tokens.
   std::vector<std::string> other_models;
-  bool more = false;  // others follow
+  bool more = false;  // further messages follow
 };
 // scheduler -> store: these pages will be wanted soon. No answer.
 struct PrefetchPages {

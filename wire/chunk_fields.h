@@ -10,7 +10,7 @@
 
 namespace cascade::wire {
 
-// A message that an archive reads (T) or writes (const T).
+// M is the message type T: T itself when an archive reads, const T when it writes.
 template <class M, class T>
 concept Is = std::same_as<std::remove_const_t<M>, T>;
 
@@ -38,7 +38,7 @@ void fields(A& a, M& m) {
   a.required("seed", m.seed);
   a.required("max_tokens", m.max_tokens);
   a.required("finish_reason", m.finish_reason);
-  // Absent in records that are older than these fields.
+  // Records that are older than these fields lack them.
   a.optional("presence_penalty", m.presence_penalty);
   a.optional("frequency_penalty", m.frequency_penalty);
   a.optional("logit_bias_count", m.logit_bias_count);
@@ -81,7 +81,7 @@ void fields(A& a, M& m) {
   a.optional("pinned", m.pinned);
 }
 
-// All but the token ids.
+// All fields except the token ids.
 template <class A, Is<Chunk> M>
 void chunk_fields(A& a, M& m) {
   a.required("id", m.id);
@@ -107,7 +107,7 @@ void chunk_fields(A& a, M& m) {
   a.required("pinned", m.pinned);
   a.required("expires_us", m.expires_us);
   a.required("priority", m.priority);
-  // Absent in records that are older than these fields.
+  // Records that are older than these fields lack them.
   a.optional("priority_until_us", m.priority_until_us);
   a.optional("name", m.name);
   a.optional("registrations", m.registrations);
@@ -136,7 +136,7 @@ void fields(A& a, M& m) {
   a.required("token_count", m.token_count);
 }
 
-// Writes what ListedChunk reads, without a copy of the chunk.
+// Writes a chunk in the form that ListedChunk reads, without a copy of the chunk.
 struct ShownChunk {
   const Chunk* chunk = nullptr;
 };

@@ -19,8 +19,8 @@ Status check_roles(const std::vector<ChatMessage>& messages);
 Status check_tool_calls(const std::vector<ChatMessage>& messages);
 // `text`: empty, or a JSON array of objects.
 Status check_json_array(const std::string& field, const std::string& text);
-// Checks the last message (there must be one). It is what the answer replies to or, with `goes_on`,
-// what the answer continues.
+// Checks the last message (there must be one): the answer replies to it or, with `goes_on`,
+// continues it.
 Status check_last_message(const std::vector<ChatMessage>& messages,
                           const std::optional<bool>& goes_on);
 

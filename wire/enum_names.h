@@ -1,4 +1,4 @@
-// Enumerations travel by name: one pair of functions each, found by overloading on the type.
+// Enumerations travel by name. Each has one pair of functions, found by overloading on the type.
 #pragma once
 
 #include <optional>
@@ -38,9 +38,9 @@ inline std::string_view enum_name(EventKind value) {
 inline std::string_view enum_name(TextStart value) {
   return to_string(value);
 }
-std::string_view enum_name(EncodeJob::Mode value);  // "prompt", "history", "raw"
+std::string_view enum_name(EncodeJob::Mode value);  // "prompt", "history", "beginning", ...
 
-// Returns false, and leaves `value`, if no enumerator has the name.
+// Returns false, and leaves `value` as it is, if no enumerator has the name.
 bool enum_from_name(std::string_view name, ChunkType& value);
 bool enum_from_name(std::string_view name, ThinkPolicy& value);
 bool enum_from_name(std::string_view name, HolderKind& value);

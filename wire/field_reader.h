@@ -37,7 +37,7 @@ class ReadState {
   const ValueTree& tree() const { return tree_; }
   bool ok() const { return !error_.has_value(); }
   const std::optional<Error>& error() const { return error_; }
-  // The first problem wins.
+  // Only the first problem is kept.
   void fail(const FieldPath& path, std::string problem);
   void fail(std::string field, std::string problem);
 
@@ -52,7 +52,7 @@ class ReadState {
   std::optional<Error> error_;
 };
 
-// One value of the map as a C++ type; false after fail(). Strings are checked for their size
+// Reads one value of the map as a C++ type; false after fail(). Strings are checked for their size
 // (kTextBytesMax) and UTF-8.
 bool read_bool(ReadState& state, const FieldPath& path, const Value& value, bool& out);
 bool read_signed(ReadState& state, const FieldPath& path, const Value& value, int64_t min,
@@ -62,7 +62,7 @@ bool read_unsigned(ReadState& state, const FieldPath& path, const Value& value, 
 bool read_double(ReadState& state, const FieldPath& path, const Value& value, double& out);
 bool read_string(ReadState& state, const FieldPath& path, const Value& value, std::string& out);
 bool read_request_id(ReadState& state, const FieldPath& path, const Value& value, RequestId& out);
-// The size is checked as that of a string.
+// The size limit is that of a string.
 bool read_bytes(ReadState& state, const FieldPath& path, const Value& value, std::string& out);
 
 // The archive that fills a message; see FieldWriter. After the first problem it does nothing more.

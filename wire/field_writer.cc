@@ -75,7 +75,8 @@ void pack_bytes(std::string& out, std::string_view value) {
 }
 
 Error shortened(const Error& error) {
-  // Errors quote what clients sent, which may have 16 MiB. Our own texts have a few hundred bytes.
+  // Errors quote what clients sent, which may have 16 MiB. The rest of their text is ours, and has
+  // a few hundred bytes.
   constexpr size_t kFieldBytes = 256, kMessageBytes = 4096;
   const auto beginning = [](const std::string& text, size_t bytes_max) {
     if (text.size() <= bytes_max) return text;

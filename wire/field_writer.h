@@ -16,7 +16,7 @@
 
 namespace cascade::wire {
 
-// One MessagePack value appended to `out`.
+// Each function appends one MessagePack value to `out`.
 void pack_map_size(std::string& out, uint32_t pairs);
 void pack_array_size(std::string& out, uint32_t elements);
 void pack_bool(std::string& out, bool value);
@@ -96,7 +96,8 @@ class FieldWriter {
     required(name, static_cast<uint64_t>(frames_.size() - kArrayFrame));
     frames_.push_back(words_of(value.data(), value.size()));
   }
-  // Writes a whole message and the model that it is meant for; without the latter if it is empty.
+  // Writes a whole message and the name of the model that it is meant for; an empty name is left
+  // out.
   template <class T>
   void request(const T& value, const std::string& model) {
     FieldCounter counter;

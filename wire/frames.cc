@@ -73,7 +73,7 @@ Status check_sizes(std::span<const Frame> frames) {
   return {};
 }
 
-// The type number.
+// Returns the type number.
 Result<size_t> check_header(const Frame& header) {
   if (header.size() != kHeaderBytes) {
     return invalid_argument("header", "must have " + std::to_string(kHeaderBytes) + " bytes, got " +

@@ -11,9 +11,9 @@ namespace cascade::wire {
 inline constexpr size_t kMessageBytesMax = size_t{64} << 20;
 inline constexpr size_t kFrameCountMax = 4096;  // a decode batch has 5 arrays for each sequence
 
-// A chunk makes the largest message. It has its text, the text of the question, the text with
-// thoughts, and the token ids. Each may take a quarter; answers (kAnswerBytesMax) are shorter,
-// which leaves room for the rest.
+// The largest message is that of a chunk. A chunk has its text, the text of the question, the text
+// with thoughts, and the token ids. Each of these may take a quarter of a message; answers
+// (kAnswerBytesMax) are shorter, which leaves room for the rest.
 inline constexpr size_t kTextBytesMax = kMessageBytesMax / 4;  // any one string: 4 M tokens of text
 inline constexpr size_t kNumbersMax = kMessageBytesMax / 4 / 4;  // of an array of 32-bit numbers
 

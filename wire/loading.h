@@ -1,4 +1,4 @@
-// What a daemon that does not serve yet, because it loads its model, says to clients.
+// What a daemon says to clients while it loads its model and does not serve yet.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace cascade::wire {
 
-// The field of the error, whose code is kUnavailable. The ErrorReply also has `loading`.
+// The field that the error names; the error's code is kUnavailable. The ErrorReply also has
+// `loading`.
 inline constexpr std::string_view kLoadingField = "loading";
 
 // The percentage that is loaded, from 0 to 99: at 100 the daemon serves. nullopt: not known yet.

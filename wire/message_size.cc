@@ -6,8 +6,8 @@
 namespace cascade::wire {
 namespace {
 
-// Returns how many bytes the length of something takes. A size below `fixed` is a part of the first
-// byte.
+// Returns how many bytes MessagePack needs to write a type and a size. A size below `fixed` is a
+// part of the first byte.
 size_t size_bytes(size_t size, size_t fixed, bool has_one_byte_form) {
   if (size < fixed) return 1;
   if (has_one_byte_form && size <= UINT8_MAX) return 2;

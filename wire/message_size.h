@@ -73,8 +73,8 @@ class MessageSizer {
   // The bytes of body and arrays.
   size_t bytes() const { return body_bytes_ + numbers_ * sizeof(int32_t); }
   // Returns an error for the first part that exceeds a limit; nothing after that part was counted.
-  // Without such a part, returns an error for what the whole message has too much of. nullopt if
-  // the message fits.
+  // If there is no such part, returns an error that says what the whole message has too much of.
+  // nullopt if the message fits.
   std::optional<Error> problem() const;
 
  private:
@@ -127,7 +127,7 @@ class MessageSizer {
   }
 
   const Texts texts_;
-  std::string_view field_;  // the innermost
+  std::string_view field_;  // the innermost field
   size_t values_ = 0;
   size_t body_bytes_ = 0;
   size_t arrays_ = 0;

@@ -16,7 +16,7 @@ template <class... Ms>
 constexpr std::array<Take, sizeof...(Ms)> takes_of(const std::variant<Ms...>*) {
   return {take<Ms>...};
 }
-// The functions that take a value, by type.
+// The functions that take a value; the index is the type number.
 constexpr auto kTakes = takes_of(static_cast<const AnyMessage*>(nullptr));
 
 }  // namespace

@@ -12,7 +12,8 @@
 
 namespace cascade::wire {
 
-// The position in this list is the type number on the wire: from the first release on, only append.
+// The position in this list is the type number on the wire. After the first release, new messages
+// may only be appended.
 using AnyMessage = std::variant<
     Ping, StatusRequest, GenerateRequest, CancelRequest, ChunkPut, ChunkListRequest, ChunkGet,
     ChunkDelete, ChunkUpdate, StatsRequest, PrefixCache, PrefixAttach, PrefixRelease, ChunkSearch,
@@ -47,7 +48,8 @@ template <class M, class... Ts>
 inline constexpr bool kIsOneOf<M, std::variant<Ts...>> = (std::same_as<M, Ts> || ...);
 
 // A message of any type. It is made, copied and destroyed in one place (messages.cc): when every
-// user compiled that for a variant of so many types, it took most of the time of a build.
+// user of this header compiled that for a variant of so many types, it took most of the time of a
+// build.
 class Message : public AnyMessage {
  public:
   Message() = default;

@@ -99,7 +99,8 @@ struct Timings {
   int64_t total_us = 0;
 };
 
-// A chunk that is gone although a request refers to it, or that is a turn of its conversation.
+// A chunk that is gone, although a request refers to it or it is a turn of the request's
+// conversation.
 struct MissingChunk {
   std::string id;
   std::string reason;  // a sentence
@@ -115,7 +116,7 @@ struct Final {
   Timings timings;
   uint64_t seed = 0;
   std::string output_chunk_id;  // set if the output was retained
-  bool durable = true;          // whether that output is: as in ChunkReply
+  bool durable = true;          // whether that output is durable: as in ChunkReply
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
   // [tokens][n], n = top_logprobs of the request (or the vocabulary's size, if that is smaller):
   // for the place of each sampled token, the most likely tokens, most likely first, and their
@@ -129,18 +130,18 @@ struct Final {
 
 struct ChunkReply {
   Chunk chunk;  // after a change: as it is now, with the holders that stay
-  // Whether the change outlives the daemon. False: the store cannot write now (see the status); it
-  // tries again.
+  // Whether the change outlives the daemon. False: the store cannot write now (see the status), and
+  // tries again later.
   bool durable = true;
   // The holders that ended by a change, as they were; the `count` of a retention says how many
   // ended.
   std::vector<Holder> ended{};
-  std::optional<bool> gone{};  // true: nothing holds it any more, and it is deleted
+  std::optional<bool> gone{};  // true: nothing holds the chunk any more, and it is deleted
 };
 
 struct PrefixReply {
   std::string id;             // "prefix_" and 32 hexadecimal digits
-  int64_t tokens = 0;         // the pinned ones
+  int64_t tokens = 0;         // its pinned tokens
   int64_t references = 0;     // of all connections of the tenant
   int64_t reused_tokens = 0;  // for a PrefixCache, as in Usage
   int64_t prefilled_tokens = 0;
@@ -192,22 +193,22 @@ struct CacheStats {
   int64_t pages_held_max = 0;      // budget (--chunk-memory-ratio)
   int64_t page_hits = 0;           // pages that requests found
   int64_t page_misses = 0;         // pages that were computed
-  int64_t evicted = 0;             // pages that left, by reason: to make room;
-  int64_t removed_dead = 0;        // on a branch that no request can reach;
-  int64_t removed_deleted = 0;     // with their chunk, deleted
+  int64_t evicted = 0;             // pages that left to make room
+  int64_t removed_dead = 0;        // pages that left from a branch that no request can reach
+  int64_t removed_deleted = 0;     // pages that left because their chunk was deleted
   int64_t removed_expired = 0;
-  int64_t evicted_early = 0;      // computed again shortly afterwards
+  int64_t evicted_early = 0;      // evicted pages that were soon computed again
   int64_t working_set_bytes = 0;  // used within the last 10 minutes
   bool thrashing = false;         // now
   int64_t thrash_alarms = 0;      // how often it began
-  double refault_share = 0;       // of the latest accesses, the share to pages evicted shortly
+  double refault_share = 0;       // share of the latest accesses that went to pages evicted shortly
                                   // before
-  double recompute_bonus_s = 0;   // how much later costly pages count as used
+  double recompute_bonus_s = 0;   // seconds added to a page's last use, times its recompute weight
   int64_t chunk_bytes = 0;        // in memory, of all chunks' own tokens, each page once
   int64_t chunk_disk_bytes = 0;   // the same on disk
-  int64_t saved_tokens = 0;       // of prompts: found instead of computed
+  int64_t saved_tokens = 0;       // tokens of prompts: found instead of computed
   int64_t saved_us = 0;           // the time that computing them would have taken, as estimated now
-  int64_t saved_bytes = 0;        // of K and V in shared pages, which were not written anew
+  int64_t saved_bytes = 0;        // K and V in shared pages, which were not written anew
 };
 
 // K and V on disk, for the model that is served. Counts are since the start.
@@ -239,16 +240,16 @@ struct FsckFinding {
 
 struct FsckReply {
   std::vector<FsckFinding> findings;  // the first 1000
-  int64_t found = 0;                  // all of them
-  int64_t left = 0;                   // how many of them are not repaired
-  int64_t pages = 0;                  // of K and V: verified, in addition to the database
+  int64_t found = 0;                  // the number of all findings
+  int64_t left = 0;                   // the number of findings that are not repaired
+  int64_t pages = 0;                  // pages of K and V that were verified, besides the database
   int64_t bytes = 0;                  // of these pages
 };
 
 struct BackupReply {
-  int64_t pages = 0;      // of K and V: copied, in addition to the database
+  int64_t pages = 0;      // pages of K and V that were copied, besides the database
   int64_t bytes = 0;      // of these pages
-  int64_t pages_bad = 0;  // damaged ones, which were left out
+  int64_t pages_bad = 0;  // damaged pages, which were left out
 };
 
 struct SessionInfo {
@@ -265,7 +266,7 @@ struct SessionListReply {
 // The output of a turn whose session was deleted.
 struct SessionOutput {
   std::string id;
-  bool gone = false;      // nobody else held it, and it is deleted
+  bool gone = false;      // nobody else held the output, and it is deleted
   std::string held_by{};  // otherwise who holds it now, for people; the first few, and how many
                           // others
 };
@@ -341,7 +342,7 @@ struct ModelInfo {
   int64_t weights_bytes = 0;  // as they are packed in memory
   int64_t kv_bytes = 0;       // the most that its K and V may take
   int64_t other_bytes = 0;    // of tokenizer and activations
-  int64_t total_bytes = 0;    // of all these
+  int64_t total_bytes = 0;    // weights, K and V, and the others together
   int64_t requests = 0;       // waiting or running
   int64_t last_used_us = 0;   // Unix time; 0: not since the daemon's start
   std::string problem;        // why it could not be read or loaded; empty: none
@@ -360,17 +361,17 @@ struct ModelReply {
 
 // How far a daemon that was just started has loaded its model.
 struct Loading {
-  int64_t done_bytes = 0;   // of the model's files, or of its packed weights: read so far
-  int64_t total_bytes = 0;  // of all of these; 0: not known yet
+  int64_t done_bytes = 0;   // read so far of the model's files, or of its packed weights
+  int64_t total_bytes = 0;  // in all; 0: not known yet
 };
 
 // The end of a request that failed. `retry_after_ms` > 0: it is worth trying again after that time.
 struct ErrorReply {
   Error error;
   int64_t retry_after_ms = 0;
-  // Set: there is no room for this prompt; prompt and answer may have this many tokens together.
+  // Set if there is no room for this prompt: prompt and answer may have this many tokens together.
   std::optional<int64_t> context_tokens_max{};
-  std::optional<Loading> loading = std::nullopt;  // with kUnavailable: why it does not serve yet
+  std::optional<Loading> loading = std::nullopt;  // kUnavailable: why the daemon does not serve yet
 };
 
 }  // namespace cascade::wire

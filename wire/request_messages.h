@@ -100,8 +100,8 @@ struct GenerateRequest {
   // it is cancelled, becomes the session's next turn. A session begins with its first turn.
   std::string session;  // <= 128 bytes without control characters
   // The output that ended the conversation before. Its turn, and everything that its own prompt was
-  // made of, come before what `chunks` or `messages` add; its system prompt is used only if these
-  // have none. Not with a session.
+  // made of, come before what `chunks` or `messages` add. The earlier system prompt is used only if
+  // `chunks` or `messages` have none. Not with a session.
   std::string previous_output;
   // The outputs whose turns are in `messages`. They become parents of the output, as chunks do that
   // a request names. Only with messages and retain_output; at most kParentIdsMax.
@@ -162,14 +162,15 @@ struct ChunkGet {
 };
 
 // Gives up one holder of the tenant's chunk; the chunk ends with its last holder. Without `name`
-// and `all`, this is the retention that ends first; the last retention takes with it what requests
-// brought along. Without retentions, it is what requests brought along; without that, the only
-// name. A session's turn ends only with its session, or with `all`. Answered with ChunkReply: what
-// ended, and the chunk as it is now. Error conflict, field "id": the chunk has several names, or
-// nothing but turns of sessions, or is pinned and only pins would be left.
+// and `all`, the retention that ends first is given up. The last retention takes with it the holder
+// that stands for requests which included the text. If there are no retentions, that holder is
+// given up; if it does not exist either, the only name. A session's turn ends only with its
+// session, or with `all`. Answered with ChunkReply: what ended, and the chunk as it is now. Error
+// conflict, field "id": the chunk has several names, or nothing but turns of sessions, or is pinned
+// and only pins would be left.
 struct ChunkDelete {
   std::string id;
-  std::string name{};  // not empty: gives up the holder of this name
+  std::string name{};  // not empty: gives up the name instead
   // True: gives up all holders of the chunk, including sessions' turns. Not if it is pinned.
   std::optional<bool> all{};
 };
@@ -213,7 +214,8 @@ struct PrefixAttach {
 };
 
 // Gives up one reference of this connection. A prefix without references is gone, and its pages
-// become ordinary ones. Answered with PrefixReply. Error not_found if this connection has none.
+// become ordinary ones. Answered with PrefixReply. Error not_found if this connection has no
+// reference.
 struct PrefixRelease {
   std::string id;
 };
@@ -252,9 +254,9 @@ struct PolicySet {
 // Asks what the chunks and their pages take, and what the cache did. Answered with StatsReply.
 struct StatsRequest {};
 
-// Verifies everything on disk while the daemon goes on. Answered with FsckReply when it is done. By
-// tenant "local" only. Error conflict, field "fsck", while another one or a backup runs. It
-// continues if the client goes away.
+// Verifies everything on disk while the daemon goes on. Answered with FsckReply when that is done.
+// By tenant "local" only. Error conflict, field "fsck", while another check or a backup runs. The
+// check continues if the client goes away.
 struct FsckRequest {
   bool repair = false;    // also forgets what is damaged, which is computed again when needed
   std::string state_dir;  // the daemon's, as the client knows it (another is refused), or empty

@@ -1,4 +1,4 @@
-// A map by public key.
+// A map from public keys to tenants.
 #include "wire/curve/allow_list.h"
 
 #include <set>

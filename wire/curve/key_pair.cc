@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kKeyCharacters = 40;
 constexpr size_t kKeyBytes = 32;
 
-// The text between the quotes of the line `name = "..."`; if there are several such lines, of the
-// last.
+// The text between the quotes of the line `name = "..."`. If there are several such lines, the last
+// one counts.
 std::optional<std::string> value_of(std::string_view text, std::string_view name) {
   std::optional<std::string> value;
   while (!text.empty()) {

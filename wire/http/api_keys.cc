@@ -1,4 +1,4 @@
-// Every entry is compared, whatever was found before it.
+// Every entry is compared, even if an earlier one matched.
 #include "wire/http/api_keys.h"
 
 #include <set>

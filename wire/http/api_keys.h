@@ -19,7 +19,8 @@ class ApiKeys {
   // Errors: kInvalidArgument, field "line N".
   static Result<ApiKeys> parse(std::string_view text);
 
-  // Whether requests need a key: true if keys were read. If these had no entry, nobody has a key.
+  // Whether requests need a key: true if a file of keys was read. If the file had no entry, nobody
+  // has a key.
   bool are_asked() const { return asked_; }
   bool empty() const { return entries_.empty(); }
   // The number of tenants that have a key.
@@ -38,7 +39,7 @@ class ApiKeys {
 
 // A new key: "sk-cascade-" and 64 hexadecimal digits from the system's generator.
 std::string new_api_key();
-// Its line in a file of keys, without the end of the line.
+// The key's line in a file of keys, without the end of the line.
 std::string api_key_line(const std::string& tenant, std::string_view key);
 
 }  // namespace cascade::http

@@ -1,5 +1,5 @@
-// To whom a request may be addressed: the names in its Host header. A page of another site whose
-// name was made to resolve to our address (DNS rebinding) sends that site's name.
+// To whom a request may be addressed: which names its Host header may have. A page of another site,
+// whose name was made to resolve to our address (DNS rebinding), sends that site's name.
 #pragma once
 
 #include <set>
@@ -11,11 +11,11 @@ namespace cascade::http {
 struct HostRules {
   std::set<std::string, std::less<>> names;  // lower case, without ports
   std::set<std::string, std::less<>> given;  // the names that the operator gave; also in `names`
-  bool any_address = false;                  // also any IP address: then no name was resolved
+  bool any_address = false;                  // also allow any IP address: no name was resolved
   // The origins of other sites whose pages may use this server: "https://app.example:8443", lower
   // case.
   std::set<std::string, std::less<>> origins;
-  bool any_origin = false;  // pages of all origins may
+  bool any_origin = false;  // pages of all origins may use this server
 };
 
 // Allows localhost, 127.0.0.1, [::1] and the given names. `origins`: as above, in upper or lower
@@ -30,12 +30,13 @@ bool host_allowed(const HostRules& rules, std::string_view host);
 // told so (CORS).
 bool is_shared_with(const HostRules& rules, std::string_view origin);
 
-// `origin`, `host`: the headers. Allowed are requests of a page to its own server, of pages from
-// names that the operator gave (which may be those of a proxy), and of sites that the server is
-// shared with. All others are refused, even those of pages on other ports of this machine.
+// `origin`, `host`: the headers. Allowed are requests of a page to its own server, requests of
+// pages whose names the operator gave (such names may be a proxy's), and requests of sites that the
+// server is shared with. All others are refused, even those of pages on other ports of this
+// machine.
 bool origin_allowed(const HostRules& rules, std::string_view origin, std::string_view host);
 
-// The key of "Authorization: Bearer KEY"; empty if it is not of that form.
+// The key of "Authorization: Bearer KEY"; empty if the header is not of that form.
 std::string_view bearer_key(std::string_view authorization);
 
 }  // namespace cascade::http

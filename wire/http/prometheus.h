@@ -30,7 +30,7 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 
 class MetricsText {
  public:
-  // Writes HELP and TYPE; the samples follow.
+  // Writes the lines HELP and TYPE of a family; the family's samples follow.
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(std::string_view name, const Labels& labels, double value);
   // A family of one sample.

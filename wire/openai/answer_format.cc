@@ -28,7 +28,7 @@ AnswerFormat read_schema(Fields& fields, std::string_view key) {
     fields.fail(key, "must be a JSON schema: an object, or the JSON text of one");
     return {};
   }
-  // As in response_format: {"name","schema"} around the schema.
+  // As in response_format: an object {"name","schema"} holds the schema.
   const bool is_wrapped = schema.contains("schema") && schema["schema"].is_object() &&
                           schema.contains("name") && !schema.contains("type");
   if (is_wrapped) return schema_format(schema["schema"], param, param + ".schema");
@@ -52,7 +52,7 @@ constexpr char kNoGrammars[] =
     "is not supported: an answer can be held to a JSON schema (response_format) or to one of "
     "several texts (structured_outputs.choice)";
 
-// An error if there are two formats: one of them would be dropped otherwise.
+// Takes the next format. It is an error if there are two: one of them would be dropped otherwise.
 void take_only_one(Fields& fields, AnswerFormat& taken, AnswerFormat next) {
   if (next.kind == FormatKind::kText) return;
   if (taken.kind != FormatKind::kText) {

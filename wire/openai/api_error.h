@@ -13,9 +13,9 @@ struct ApiError {
   int status = 500;
   std::string type;
   std::string code;   // machine-readable; may be empty
-  std::string param;  // the field of the request, e.g. "messages[1].role"; may be empty
+  std::string param;  // the request's field, e.g. "messages[1].role"; may be empty
   std::string message;
-  int64_t retry_after_ms = 0;  // > 0: worth trying again after that time
+  int64_t retry_after_ms = 0;  // > 0: trying again after that time may work
 };
 
 // `error.field` becomes the param. Both texts are cut to about 1,000 bytes.
@@ -24,8 +24,8 @@ ApiError api_error(const Error& error, int64_t retry_after_ms = 0);
 // that clients know, context_length_exceeded.
 ApiError api_error_of(const wire::ErrorReply& reply);
 
-// `error` with the param `param`. If its message begins with the old param, the new one replaces it
-// there.
+// Returns `error` with `param` as its param. If its message begins with the old param, the new one
+// takes that place, too.
 ApiError renamed(ApiError error, const std::string& param);
 
 // The object {"error":{message,type,param,code}}.

@@ -1,4 +1,4 @@
-// Goes down where a keyword holds schemas, and copies everything else.
+// Goes into the values of keywords that hold schemas, and copies everything else.
 #include "wire/openai/bare_schema.h"
 
 #include <algorithm>

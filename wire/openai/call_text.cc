@@ -1,4 +1,4 @@
-// Whole calls are read as JSON. Damaged ones mostly lack a brace, or have one too many.
+// Whole calls are read as JSON. Damaged calls mostly lack a brace, or have one too many.
 #include "wire/openai/call_text.h"
 
 #include "base/json.h"

@@ -37,7 +37,8 @@ void read_answer(Fields& fields, ChatCall& call) {
   }
 }
 
-// A grammar holds from the first character of the answer, which is already written here.
+// Refuses a grammar if the beginning of the answer is given: a grammar holds from the first
+// character of the answer.
 Status check_begun(const ChatCall& call) {
   if (!call.request.continue_final_message || !call.request.grammar) return {};
   return unsupported(call.grammar_param,

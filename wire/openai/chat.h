@@ -16,7 +16,7 @@ namespace cascade::openai {
 struct ChatCall {
   wire::GenerateRequest request;
   int64_t n = 1;      // the number of answers
-  std::string begun;  // shown before each answer, which continues it
+  std::string begun;  // the text that each answer continues; shown before the answer
   std::string model;  // empty: not named
   bool include_usage = false;
   bool tools = false;
@@ -25,7 +25,7 @@ struct ChatCall {
   OrderedJson ignored_tools;  // see ToolUse
 };
 
-// Errors: the field is the param.
+// In errors, the field is the param.
 Result<ChatCall> decode_chat(std::string_view body);
 
 // The body of a reply that is not streamed: `n` answers.

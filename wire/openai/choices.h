@@ -24,9 +24,9 @@ struct Answer {
 // Reads n. Errors are left in `fields`.
 int64_t read_choices(Fields& fields);
 
-// One request for each of `n` answers to `request`. The first is `request` itself. If it has a
-// seed, the seeds of the others count up from it, so that each answer can also be had alone.
-// Without a seed, the daemon draws one for each.
+// Returns one request for each of `n` answers to `request`. The first is `request` itself. If
+// `request` has a seed, the seeds of the others count up from it, so that each answer can also be
+// had alone. Without a seed, the daemon draws one for each.
 std::vector<wire::GenerateRequest> choices_of(const wire::GenerateRequest& request, int64_t n);
 
 // Adds up the usage of `n` answers to each prompt, in the order of the choices.

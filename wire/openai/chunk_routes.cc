@@ -1,4 +1,4 @@
-// Names are those of docs/protocol.md.
+// Fields have the names of docs/protocol.md.
 #include "wire/openai/chunk_routes.h"
 
 #include <algorithm>

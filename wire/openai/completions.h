@@ -12,7 +12,7 @@
 
 namespace cascade::openai {
 
-// Exactly one of them is set.
+// Exactly one of the fields is set.
 struct Prompt {
   std::string text;
   std::vector<int32_t> token_ids = {};
@@ -26,14 +26,14 @@ inline constexpr size_t kAllChoicesMax = 128;  // for all prompts of a call
 struct CompletionCall {
   wire::GenerateRequest request;  // without its prompt
   std::vector<Prompt> prompts;    // not empty
-  int64_t n = 1;                  // the number of answers to each of them
+  int64_t n = 1;                  // the number of answers to each prompt
   bool echo = false;              // each answer begins with its prompt's text
   std::string model;              // empty: not named
   bool include_usage = false;
   std::string grammar_param;  // see constrain()
 };
 
-// Errors: the field is the param.
+// In errors, the field is the param.
 Result<CompletionCall> decode_completion(std::string_view body);
 
 // One request for each choice: those of the first prompt, then those of the second, and so on.

@@ -31,7 +31,8 @@ OrderedJson call_part(const OrderedJson& function, const std::string& schema_par
   return {{"sequence", std::move(sequence)}};
 }
 
-// One call or, if more are allowed, several; to `function`, or to any function if that is empty.
+// One call or, if more are allowed, several calls: of `function`, or of any function if that is
+// empty.
 OrderedJson calls_part(const ToolUse& tools, const std::string& function) {
   OrderedJson any = OrderedJson::array();
   for (size_t i = 0; i < tools.functions.size(); ++i) {
@@ -57,7 +58,8 @@ OrderedJson format_part(const AnswerFormat& format) {
   return {{"any_of", std::move(any)}};
 }
 
-// Whether compile_grammar() or check_grammar() says that the whole grammar is too much.
+// Whether an error of compile_grammar() or check_grammar() says that the whole grammar is too
+// large.
 bool is_too_much(std::string_view what) {
   return what.starts_with("is too large") || what.starts_with("has ") ||
          what.find("the schema is too ") != what.npos;

@@ -10,7 +10,7 @@ namespace cascade::openai {
 
 namespace {
 
-// Accepts 10.0: languages that have no integers write whole numbers so.
+// Also accepts 10.0, since languages without integers write whole numbers in this way.
 bool is_whole(const OrderedJson& value) {
   constexpr double kExact = int64_t{1} << std::numeric_limits<double>::digits;
   if (!value.is_number_float()) return false;

@@ -16,7 +16,7 @@ namespace cascade::openai {
 // or is nested deeper than 64 levels.
 Result<OrderedJson> parse_body(std::string_view body);
 
-// Views an object, which must outlive it. A member that is null counts as absent.
+// Views an object, which must outlive this. A member that is null counts as absent.
 class Fields {
  public:
   // `path` precedes the names of the members in errors, e.g. "messages[2].".
@@ -36,7 +36,7 @@ class Fields {
   void refuse(std::string_view key, const OrderedJson& harmless, const char* why);
 
   void fail(std::string_view key, std::string message);
-  // The first problem wins.
+  // Only the first problem is kept.
   void fail(const Status& status);
   std::string path(std::string_view key) const { return path_ + std::string(key); }
   bool ok() const { return status_.ok(); }

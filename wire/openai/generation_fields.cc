@@ -51,7 +51,8 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
       fields.fail("prompt_cache_retention", "must be \"in_memory\" or \"24h\"");
     }
   }
-  // What two prompts have in common is found by comparing tokens; a key adds nothing to that.
+  // The daemon finds the common beginning of two prompts by comparing their tokens, so it needs no
+  // key.
   if (const auto key = fields.text("prompt_cache_key"); key && key->size() > kCacheKeyBytesMax) {
     fields.fail("prompt_cache_key",
                 "has more than " + std::to_string(kCacheKeyBytesMax) + " bytes");
@@ -92,7 +93,7 @@ void read_stop(Fields& fields, wire::GenerateRequest& request) {
   const OrderedJson strings = given->is_array() ? *given : OrderedJson::array({*given});
   for (const OrderedJson& entry : strings) {
     if (!entry.is_string()) return fields.fail("stop", "must be a string or an array of strings");
-    // Forms whose line was left empty send an empty string, which means no stop string.
+    // Forms send an empty string for a line that was left empty: it is not a stop string.
     if (entry != "") request.stop.push_back(entry.get<std::string>());
   }
 }
@@ -197,7 +198,7 @@ std::string prompt_param_of(const std::string& field, const std::string& prompt_
 
 std::string param_of(const std::string& field, const std::string& grammar_param) {
   if (field.starts_with("grammar")) return grammar_param;
-  // Only responses have these.
+  // Only the Responses API has these fields.
   if (field == "previous_output" || field.starts_with("parents")) return "previous_response_id";
   const std::string prefix = "sampling.";
   if (!field.starts_with(prefix)) return field;

@@ -17,10 +17,11 @@ void read_generation(Fields& fields, wire::GenerateRequest& request);
 // nullopt if absent.
 std::optional<int32_t> read_token_limit(Fields& fields, std::string_view key);
 
-// Reads a cache_control object, anywhere in a request: the prompt's pages are kept for its ttl.
+// Reads a cache_control object, which may be anywhere in a request: the prompt's pages are kept for
+// the object's ttl.
 void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequest& request);
 
-// "none" switches thoughts off, everything else on.
+// "none" switches thoughts off, and everything else switches them on.
 void set_effort(const std::string& effort, wire::GenerateRequest& request);
 
 // Checks the whole request by the rules of the protocol; the fields in errors become params.
@@ -30,9 +31,9 @@ Status check_generation(const wire::GenerateRequest& request, const std::string&
 // field that the request's grammar comes from (constrain() in constraint.h).
 std::string param_of(const std::string& field, const std::string& grammar_param);
 
-// The same for a field that says what the prompt is. If the client gave the prompt in
-// `prompt_param` "input", "messages[2].role" becomes "input"; if it gave it in "messages", the
-// field stays.
+// Does the same for a field that says what the prompt is. If the client gave the prompt in
+// `prompt_param` "input", "messages[2].role" becomes "input". If the client gave it in "messages",
+// the field stays.
 std::string prompt_param_of(const std::string& field, const std::string& prompt_param);
 
 }  // namespace cascade::openai

@@ -1,4 +1,5 @@
-// Where a text begins, each likely token is decoded as a text of its own.
+// Where a text begins, each likely token is decoded as a text of its own, not as one continuing
+// text.
 #include "wire/openai/logprobs.h"
 
 #include <algorithm>
@@ -54,9 +55,9 @@ void ask(std::span<const int32_t> tokens, TextStart start, bool skip_special,
 
 // A token of the answer, and the log-probabilities that are shown for it.
 struct Place {
-  size_t sampled;                 // its number among all sampled tokens
-  TokenText text;                 // without line ends after thoughts: they are not answer
-  std::vector<TokenText> likely;  // the sampled one has `text`, too
+  size_t sampled;                 // the token's number among all sampled tokens
+  TokenText text;                 // without line ends after thoughts: these are not answer
+  std::vector<TokenText> likely;  // texts of the likely tokens; the sampled one has `text`
 };
 
 // Drops line ends at the beginning.
@@ -73,7 +74,7 @@ std::vector<Place> places_of(const wire::Final& final, std::span<const TokenText
   std::vector<Place> places;
   size_t next = 0;
   for (const Part& part : answer_parts(final)) {
-    bool begins = part.begin > 0;  // after thoughts
+    bool begins = part.begin > 0;  // the first token after thoughts
     for (size_t i = part.begin; i < part.end; ++i, ++next) {
       Place place = {i, texts[next], {}};
       if (begins) strip(place.text);
@@ -131,7 +132,7 @@ OrderedJson likely_at(const wire::Final& final, const Place& place) {
 // Counts the characters of a text that arrives in arbitrary pieces of bytes.
 class CharacterCount {
  public:
-  // Whole characters of the text so far; one that is not complete does not count.
+  // The whole characters of the text so far; an incomplete one at its end does not count.
   size_t whole() const { return whole_; }
   void add(std::string_view bytes) {
     rest_ += bytes;

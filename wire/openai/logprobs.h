@@ -1,4 +1,4 @@
-// Log-probabilities of an answer, and the texts of the tokens that they are of.
+// Log-probabilities of an answer's tokens, and the texts of these tokens.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct TokenText {
 // tokens, then those of the likely tokens, place by place. `goes_on`: the answer continues a text
 // of the prompt (wire::goes_on_with_text()).
 std::vector<wire::DetokenizeRequest> token_text_requests(const wire::Final& final, bool goes_on);
-// Appends the daemon's reply to one of these requests. Returns false if it is not what was asked
-// for.
+// Appends the daemon's reply to one of these requests. Returns false if the reply is not what was
+// asked for.
 bool append_texts(wire::DetokenizeReply&& reply, size_t count, std::vector<TokenText>& texts);
 
 // An array of numbers, or null if there are none.

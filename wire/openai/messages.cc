@@ -10,7 +10,7 @@
 namespace cascade::openai {
 namespace {
 
-// tool_calls as templates take them.
+// Reads tool_calls in the form in which templates take them.
 std::string read_calls(Fields& message) {
   const OrderedJson* calls = message.array("tool_calls");
   if (calls == nullptr || calls->empty()) return "";

@@ -16,10 +16,10 @@ namespace cascade::openai {
 // Errors are left in `fields`, with params such as "messages[2].content[0].type".
 void read_messages(Fields& fields, std::string_view key, wire::GenerateRequest& request);
 
-// Whether the answer continues the last message; nullopt if that is not the assistant's. True if
-// the request says nothing about this, or if the request has continue_final_message, "prefix": true
-// in that message, or add_generation_prompt false. An empty last assistant message is removed,
-// unless it is the only one. Errors are left in `fields`.
+// Whether the answer continues the last message; nullopt if the last message is not the
+// assistant's. True if the request says nothing about this, or if the request has
+// continue_final_message, "prefix": true in that message, or add_generation_prompt false. An empty
+// last assistant message is removed, unless it is the only message. Errors are left in `fields`.
 std::optional<bool> read_continuation(Fields& fields, std::vector<ChatMessage>& messages);
 
 // The text of a message's content: a string, or an array of parts whose types are in `types` and

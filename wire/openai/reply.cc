@@ -1,4 +1,4 @@
-// Usage, timings, models.
+// Usage, timings and models as objects of replies.
 #include "wire/openai/reply.h"
 
 namespace cascade::openai {

@@ -15,22 +15,22 @@ namespace cascade::openai {
 struct ReplyContext {
   std::string id;
   std::string model;
-  std::string fingerprint;  // of build and model; with equal ones, a seed gives equal answers
+  std::string fingerprint;  // of build and model; if it is equal, a seed gives equal answers
   int64_t created = 0;      // Unix time, seconds
 };
 
-// {"prompt_tokens",…,"prompt_tokens_details":{"cached_tokens"},…}: every token that was reused
-// counts, where OpenAI counts from 1,024 on.
+// {"prompt_tokens",…,"prompt_tokens_details":{"cached_tokens"},…}: every reused token counts,
+// whereas OpenAI counts them from 1,024 on.
 OrderedJson encode_usage(const wire::Usage& usage);
 
-// Milliseconds, as llama.cpp's server names them, and ours.
+// Times in milliseconds, with the names of llama.cpp's server and our own.
 OrderedJson encode_timings(const wire::Final& final);
-// Sets "missing" of `reply` to what the answer had to do without, if there is anything:
-// [{"id","reason"}].
+// Sets the member "missing" of `reply` to a list of what the answer had to do without, unless that
+// is empty: [{"id","reason"}].
 void add_missing(OrderedJson& reply, const wire::Final& final);
 
-// Adds what each answer took (timings), what it had to do without, and its output_id if there is
-// one: to a reply with one choice, or else to each choice.
+// Adds each answer's timings, what it had to do without, and its output_id if there is one. They go
+// into the reply if it has one choice, or else into each choice.
 void add_work(OrderedJson& reply, std::span<const Answer> answers);
 
 // "stop", "length" or, if the answer calls tools, "tool_calls". If an incomplete call was left out

@@ -139,7 +139,7 @@ class Turns {
  private:
   std::vector<ChatMessage>& messages_;
   bool open_ = false;  // the last message is the assistant's, and its turn goes on
-  OrderedJson calls_ = OrderedJson::array();  // of that message
+  OrderedJson calls_ = OrderedJson::array();  // calls of that last message
 };
 
 }  // namespace
@@ -215,8 +215,8 @@ std::string output_id_of(std::string_view response_id) {
   return std::string(kOutput) + std::string(response_id.substr(kResponse.size()));
 }
 
-// An item's id, as item_id() makes it, is a prefix, what follows "resp_" in the response's id, and
-// a number.
+// An item's id, as item_id() makes it, consists of a prefix, the part of the response's id after
+// "resp_", and a number.
 std::string output_id_of_item(std::string_view item_id) {
   const size_t begin = item_id.find('_');
   const size_t end = item_id.rfind('_');

@@ -18,15 +18,15 @@ namespace cascade::openai {
 OrderedJson read_input(Fields& fields, const std::string& response_id,
                        wire::GenerateRequest& request);
 
-// Whether it is an item in its normal form.
+// Whether `item` is an item in its normal form.
 bool is_item(const OrderedJson& item);
 
-// Appends to `messages` those that the items, in their normal form, stand for. Calls join the
-// assistant's message before them.
+// Appends the messages that the items, in their normal form, stand for. Calls join the assistant's
+// message before them.
 void append_items(const OrderedJson& items, std::vector<ChatMessage>& messages);
 
-// "resp_…" <-> "output_…": a response has the id of its output, with another prefix. An id without
-// the prefix that would be replaced is returned as it is.
+// "resp_…" <-> "output_…": a response has the id of its output, with another prefix. If an id does
+// not have the prefix that would be replaced, it is returned as it is.
 std::string response_id_of(std::string_view output_id);
 std::string output_id_of(std::string_view response_id);
 

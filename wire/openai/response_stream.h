@@ -41,7 +41,7 @@ class ResponseStream : public AnswerStream {
   int64_t sequence_ = 0;
   Open open_ = Open::kNothing;
   std::string item_id_;  // of the item that is open
-  std::string text_;     // its text so far
+  std::string text_;     // the open item's text so far
   OrderedJson output_ = OrderedJson::array();
 };
 

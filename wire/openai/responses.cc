@@ -87,8 +87,8 @@ void read_answer(Fields& fields, ResponseCall& call) {
   call.echo["top_logprobs"] = request.top_logprobs;
 }
 
-// Reads what fill_in() wrote. nullopt for anything else, since every client may decide what is kept
-// with its outputs.
+// Reads what fill_in() wrote. nullopt for anything else: clients may keep any data with their
+// outputs.
 std::optional<StoredResponse> read_stored(const std::string& client_data) {
   const auto parsed = parse_ordered_json(client_data, "client_data");
   if (!parsed.ok()) return std::nullopt;
@@ -154,8 +154,8 @@ Status fill_in(ResponseCall& call, const PastTurns& past) {
   request.retain_output = call.store;
   if (call.store) {
     for (const PastTurn& turn : past.turns) {
-      // Only this many parents are kept. If a program goes on from this output through another API,
-      // it is told that there were more.
+      // Only this many parents are kept. A program that goes on from this output through another
+      // API is told that there were more.
       if (request.parents.size() < kParentIdsMax) request.parents.push_back(turn.output_id);
     }
     OrderedJson kept;
@@ -174,7 +174,8 @@ Status fill_in(ResponseCall& call, const PastTurns& past) {
                                            " KiB of input cannot be stored: set store to false");
     }
   }
-  // This is not kept with the response: the next request finds out for itself.
+  // The list of missing chunks is not kept with the response: the next request finds out for
+  // itself.
   for (const wire::MissingChunk& missing : past.missing) {
     call.echo["missing"].push_back({{"id", missing.id}, {"reason", missing.reason}});
   }

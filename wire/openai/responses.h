@@ -35,25 +35,26 @@ struct PastTurn {
   ChatMessage answer;
 };
 
-// The conversation so far. `base`: the output that ended the conversation which all turns continue.
-// It was made by other means than this API, so the daemon knows what it was made of. Empty: none.
+// The conversation so far. `base` is the output that ended the conversation which all turns
+// continue; empty: none. It was not made through this API, so the daemon knows what it was made of.
 struct PastTurns {
   std::string base;
   std::vector<PastTurn> turns;                   // oldest first
   std::vector<wire::MissingChunk> missing = {};  // turns that are gone and left out; newest first
 };
 
-// Errors: the field is the param.
+// In errors, the field is the param.
 Result<ResponseCall> decode_response(std::string_view body);
 
-// Fills in the conversation and, if the response is to be stored, what is kept with it.
-// Errors: as decode_response; kInvalidArgument, field "input", if the input is too large to keep.
+// Fills in the conversation and, if the response is to be stored, the data that is kept with it.
+// Errors: those of decode_response(); kInvalidArgument, field "input", if the input is too large to
+// keep.
 Status fill_in(ResponseCall& call, const PastTurns& past);
 
 // The data that is kept with a response's output (its client_data).
 struct StoredResponse {
   bool by_this_api = true;
-  OrderedJson items;        // the input's
+  OrderedJson items;        // of the input
   std::string previous_id;  // empty: none
   bool tools = false;
   bool parallel_tool_calls = true;
@@ -84,7 +85,8 @@ std::string encode_response(const ReplyContext& context, const ResponseCall& cal
 std::string encode_stored(const ReplyContext& context, const Chunk& output,
                           const std::string& reasoning);
 
-// All items of a stored response: its input's, then its output's. `reasoning`: as above.
+// All items of a stored response: those of its input, then those of its output. `reasoning`: as
+// above.
 OrderedJson items_of(const Chunk& output, const std::string& reasoning);
 
 // The items of a stored response as a list: "limit" [1, 100] (20), "order" (desc), "after".

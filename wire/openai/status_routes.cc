@@ -1,4 +1,4 @@
-// The fields are those of the messages: they are read from their encoding.
+// The members of the answers are the fields of the messages, read from the messages' encoding.
 #include "wire/openai/status_routes.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool is_of_everyone(std::string_view key) {
 }
 
 OrderedJson json_of(wire::Message message) {
-  constexpr size_t kBody = 2;  // after the header and the request id
+  constexpr size_t kBody = 2;  // the frame after the header and the request id
   return OrderedJson::from_msgpack(wire::encode({{}, std::move(message)})->at(kBody));
 }
 

@@ -1,4 +1,4 @@
-// /v1/status and /v1/events: our own. Fields are named as in docs/protocol.md.
+// /v1/status and /v1/events: our own routes. Fields are named as in docs/protocol.md.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace cascade::openai {
 std::string encode_status(const std::string& tenant, const wire::StatusReply& status,
                           const wire::StatsReply& stats, bool whole);
 
-// "after", "boot_id", "limit". Errors: the field is the param.
+// Reads "after", "boot_id" and "limit". In errors, the field is the param.
 Result<wire::EventsRequest> decode_event_list(
     const std::vector<std::pair<std::string, std::string>>& query);
 std::string encode_event_list(const wire::EventsReply& reply);

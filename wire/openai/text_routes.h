@@ -16,7 +16,7 @@ struct TokenizeCall {
   bool with_pieces = false;
 };
 
-// {"content" or "prompt", "add_special"?, "with_pieces"?}. Errors: the field is the param.
+// {"content" or "prompt", "add_special"?, "with_pieces"?}. In errors, the field is the param.
 Result<TokenizeCall> decode_tokenize(std::string_view body);
 // {"tokens":[…],"count","max_model_len"}; with `texts`, each token is {"id","piece"}. A piece that
 // is a part of a character is an array of its bytes, as llama.cpp's server has it.

@@ -32,10 +32,10 @@ size_t open_end(std::string_view text, std::string_view mark) {
   return 0;
 }
 
-// For each place: where a call is closed whose JSON begins there, which is at the first mark
-// outside the JSON's strings; npos if there is none. Works from the end, because the answer for
-// each place follows from later places. Otherwise, calls that are never closed would be read to the
-// end again and again.
+// Returns, for each place, where a call is closed whose JSON begins at that place: at the first
+// closing mark outside the JSON's strings; npos if there is none. Works from the end, because the
+// result for each place follows from those for later places. Otherwise, calls that are never closed
+// would be read to the end again and again.
 std::vector<size_t> closes_of(std::string_view text) {
   std::vector<size_t> closes(text.size() + 1, text.npos);
   size_t quoted = text.npos, quoted_after = text.npos;  // the same for a place in a string
@@ -57,7 +57,7 @@ OrderedJson ignored_tool(const OrderedJson& given) {
   OrderedJson ignored;
   const std::string type = Fields(given).text("type").value_or("");
   ignored["type"] = shown(type);
-  // The name is beside the type or, in chat completions, in a member that has the type's name.
+  // The name is beside the type or, in chat completions, in a member that is called like the type.
   const OrderedJson* inner = Fields(given).object(type);
   auto name = Fields(given).text("name");
   if (!name && inner != nullptr) name = Fields(*inner).text("name");
@@ -189,11 +189,11 @@ ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request) {
   return use;
 }
 
-// Looks at every byte only once: answers come in thousands of pieces, and a call may be long.
+// Each byte is looked at only once: answers come in thousands of pieces, and a call may be long.
 std::vector<AnswerPart> ToolCallParser::push(std::string_view text) {
   std::vector<AnswerPart> parts;
   held_ += text;
-  size_t begin = 0;  // of what is not given out yet
+  size_t begin = 0;  // where the text that is not given out yet begins
   while (in_call_ ? end_call(begin, parts) : begin_call(begin, parts)) {
   }
   held_.erase(0, begin);
@@ -214,8 +214,8 @@ bool ToolCallParser::begin_call(size_t& begin, std::vector<AnswerPart>& parts) {
   return in_call_;
 }
 
-// Gives out the call that begins at `begin` if it is closed, which takes a mark outside JSON
-// strings.
+// Gives out the call that begins at `begin` if it is closed by a mark outside JSON strings.
+// Otherwise returns false.
 bool ToolCallParser::end_call(size_t& begin, std::vector<AnswerPart>& parts) {
   for (; looked_at_ < held_.size(); ++looked_at_) {
     const char byte = held_[looked_at_];
@@ -286,9 +286,9 @@ void ToolCallParser::finish_open_calls(std::string_view rest, bool cut,
   finish_text(rest, cut, parts);
 }
 
-// Handles text whose end may be half of a call's mark. It certainly is one if it is longer than
-// what else begins like it (<to, <too), or if it is where calls begin: at the beginning of the
-// answer, after a call, or on a new line.
+// Handles text whose end may be half of a call's mark. The end certainly is half a mark if it is
+// longer than other texts that begin like one (<to, <too), or if it is where calls begin: at the
+// beginning of the answer, after a call, or on a new line.
 void ToolCallParser::finish_text(std::string_view rest, bool cut, std::vector<AnswerPart>& parts) {
   constexpr size_t kCertain = 5;
   const size_t half = open_end(rest, kOpen);
@@ -315,7 +315,7 @@ void ToolCallParser::add_text(std::string_view text, std::vector<AnswerPart>& pa
 void ToolCallParser::add_call(std::string_view body, std::vector<AnswerPart>& parts) {
   auto call = whole_call(body);
   if (!call) {
-    // The model began the call anew: the last one is whole.
+    // The model may have begun the call anew: then what follows the last mark is the whole call.
     if (const size_t again = body.rfind(kOpen); again != body.npos) {
       auto last = whole_call(body.substr(again + kOpen.size()));
       if (last && begins_call(body.substr(0, again))) call = std::move(last);

@@ -19,14 +19,14 @@ namespace cascade::openai {
 // loses a choice that it had. It is an error if tool_choice allows no other tool.
 struct ToolUse {
   bool given = false;                      // the answer may have calls
-  bool parallel = true;                    // more than one
+  bool parallel = true;                    // the answer may have more than one call
   OrderedJson tools;                       // as the client gave them; null if it gave none
   OrderedJson choice;                      // as the client gave it; null if it gave none
   std::vector<OrderedJson> functions;      // {name, description, parameters} of each
-  std::vector<std::string> schema_params;  // the place of each one's parameters in the request
+  std::vector<std::string> schema_params;  // where each function's parameters are in the request
   enum class Demand { kNone, kSome } demand = Demand::kNone;  // kSome: the answer is calls alone
-  std::string demanded;                                       // that must be called; empty: any
-  OrderedJson ignored = OrderedJson::array();                 // {type, name?} of each left out
+  std::string demanded;                                       // the function to call; empty: any
+  OrderedJson ignored = OrderedJson::array();                 // each has {type, name?}
 };
 ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request);
 
@@ -56,8 +56,8 @@ class ToolCallParser {
       : parallel_(parallel), id_prefix_(std::move(id_prefix)) {}
   // Takes more of the answer; returns the parts that are now certain.
   std::vector<AnswerPart> push(std::string_view text);
-  // Returns what was held back. `cut`: the answer did not end by itself, so text at its end that
-  // may be the beginning of a call's mark is taken for one.
+  // Returns what was held back. `cut`: the answer did not end by itself, so if the text at its end
+  // may be the beginning of a call's mark, it is taken for one.
   std::vector<AnswerPart> finish(bool cut);
   // Whether finish() left out a call that had begun and was not complete.
   bool left_out_call() const { return left_out_call_; }
@@ -78,9 +78,9 @@ class ToolCallParser {
   const std::string id_prefix_;
   std::string held_;  // not given out yet; begins with a call's mark, or with what may become one
   bool in_call_ = false;
-  size_t looked_at_ = 0;  // in held_, while in a call; beyond its end after a backslash
-  bool quoted_ = false;   // whether a JSON string is open there
-  std::string space_;     // after the text so far: dropped if a call follows
+  size_t looked_at_ = 0;  // in held_, while in a call; after a backslash, may be beyond the end
+  bool quoted_ = false;   // whether a JSON string is open at looked_at_
+  std::string space_;     // white space after the text so far: dropped if a call follows
   bool any_text_ = false;
   int64_t calls_ = 0;
   bool left_out_call_ = false;
