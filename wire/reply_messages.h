@@ -342,7 +342,7 @@ struct ModelInfo {
   int64_t weights_bytes = 0;  // as they are packed in memory
   int64_t kv_bytes = 0;       // the most that its K and V may take
   int64_t other_bytes = 0;    // of tokenizer and activations
-  int64_t total_bytes = 0;    // weights, K and V, and the others together
+  int64_t total_bytes = 0;    // weights_bytes, kv_bytes and other_bytes together
   int64_t requests = 0;       // waiting or running
   int64_t last_used_us = 0;   // Unix time; 0: not since the daemon's start
   std::string problem;        // why it could not be read or loaded; empty: none

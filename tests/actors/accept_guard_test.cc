@@ -47,8 +47,7 @@ class AcceptGuardAlone : public ::testing::Test {
         0);
     return sockets_.back();
   }
-  // Accepts as libzmq does, once there is something at the door. Returns -1 with errno if nobody is
-  // let in.
+  // Accepts like libzmq once the door becomes readable. Returns -1 with errno if nobody is let in.
   int come() {
     EXPECT_TRUE(becomes_readable(door_));
     const int connection = ::accept4(door_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -59,7 +58,7 @@ class AcceptGuardAlone : public ::testing::Test {
     pollfd one = {descriptor, POLLIN, 0};
     return ::poll(&one, 1, timeout_ms) == 1;
   }
-  // Whether the other side has closed it.
+  // Whether the other side has closed the connection.
   static bool is_ended(int socket) {
     char byte = 0;
     return becomes_readable(socket) && ::recv(socket, &byte, 1, 0) <= 0;

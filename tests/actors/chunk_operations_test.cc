@@ -82,7 +82,7 @@ TEST_F(Operations, token_ids_that_are_no_text_are_refused) {
 }
 
 TEST_F(Operations, half_a_character_is_no_text) {
-  // A single byte of a character that has several, found by decoding each id.
+  // Looks for a token that is a single byte of a longer character, by decoding each id.
   const Tokenizer& tokenizer = testing::demo_model().tokenizer;
   for (int32_t id = 0; id < testing::demo_model().config.vocab_size; ++id) {
     const std::string text = tokenizer.decode(std::span(&id, 1), false);
@@ -120,7 +120,7 @@ TEST_F(Operations, an_update_changes_what_it_names) {
   EXPECT_EQ(changed.priority, 0);
   EXPECT_EQ(changed.priority_until_us, 0);
   EXPECT_GT(changed.expires_us, world_.clock.wall_us());
-  EXPECT_EQ(changed.kv_state, KvState::kNone);  // for a context, the registration is pinned
+  EXPECT_EQ(changed.kv_state, KvState::kNone);  // a pinned context has K and V only in prompts
   change = update_of(other.id);
   change.ttl_ms = 0;
   EXPECT_EQ(update(change).expires_us, 0);

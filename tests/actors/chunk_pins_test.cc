@@ -1,4 +1,4 @@
-// Pins and priorities: which pages stay, how many may, and what happens before they are there.
+// Pins and priorities: which pages stay, how many may stay, and what happens before they exist.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -167,7 +167,7 @@ TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
     EXPECT_EQ(world.chunk(context.id).kv_state, KvState::kReady);
     const int64_t pinned = cache_stats(world).pages_pinned;
     EXPECT_GT(pinned, 2);
-    ask_about("Who has plums?");  // shares all pages except the last; one last page is enough
+    ask_about("Who has plums?");  // shares all pages but the last, and the pin needs one last page
     EXPECT_EQ(cache_stats(world).pages_pinned, pinned);
     evict_others(world);
     const auto text = static_cast<int64_t>(context.token_ids.size());
@@ -180,7 +180,7 @@ TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
   }
 }
 
-// The conversations of the system prompt begin with the pages that its pin keeps anyway.
+// Conversations with the system prompt begin with the pages that its pin keeps anyway.
 TEST(Pins, of_a_system_prompt_take_no_page_of_the_conversations_that_it_stands_in) {
   for (const bool before : {true, false}) {
     SchedulerWorld world({}, 40);

@@ -38,7 +38,7 @@ class RandomOperations : public ::testing::TestWithParam<bool> {
     world_.store_at_once = at_once;
   }
 
-  // Actors fail, and come back.
+  // Makes an actor fail and come back, now and then.
   void fail_somebody() {
     switch (random_.below(20)) {
       case 0:

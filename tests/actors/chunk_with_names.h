@@ -8,7 +8,7 @@
 
 namespace cascade::testing {
 
-// `number` tells it from others.
+// Chunks with different `number`s are different chunks.
 inline Chunk chunk_with_names(int number, size_t names) {
   Chunk chunk;
   chunk.id = "chunk_" + std::to_string(number);

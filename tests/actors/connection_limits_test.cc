@@ -54,7 +54,8 @@ class Silent {
     for (const int socket : sockets_) ::close(socket);
   }
 
-  // Connects, and waits until the listener has accepted the connection or has room for it.
+  // Connects, and waits until the listener has accepted the connection or its queue has room for
+  // it.
   void connect(const std::string& path) {
     const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     ASSERT_GE(socket, 0);
@@ -71,7 +72,8 @@ class Silent {
       EXPECT_EQ(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL), std::ssize(bytes));
     }
   }
-  // The number of connections that the other side has taken: it speaks first (ZMTP 3.1, greeting).
+  // The number of connections that the other side has accepted: its greeting has come, since it
+  // speaks first (ZMTP 3.1, greeting).
   size_t greeted() const {
     size_t count = 0;
     for (const int socket : sockets_) {
@@ -119,7 +121,7 @@ class ConnectionLimits : public ::testing::Test {
   static Task<> echo(ZmqPort& port) {
     while (const auto frames = co_await port.recv()) (void)port.send(*frames);
   }
-  // Whether the client's words come back.
+  // Whether what the client says comes back.
   bool is_served(ZmqPort& client) {
     if (client.send({"hello"}) != SendResult::kSent) return false;
     return testing::receive(io_, client).back() == "hello";
@@ -264,7 +266,7 @@ TEST_F(DoorThatFills, full_of_clients_that_wait_has_room_when_some_are_answered)
   EXPECT_TRUE(eventually(io_, [&] { return !gone_.empty(); }));
 }
 
-// The connections are closed before libzmq has to deal with having no descriptor left.
+// The connections are closed before libzmq runs out of descriptors.
 TEST(AcceptGuardDescriptors, connections_beyond_the_last_descriptor_are_closed) {
   const testing::TemporaryFolder folder;
   const std::string path = (folder.path() / "socket").string();
@@ -277,7 +279,7 @@ TEST(AcceptGuardDescriptors, connections_beyond_the_last_descriptor_are_closed) 
   ASSERT_TRUE(router.bind("ipc://" + path).ok());
   Ended watching;
   spawn(io, router.watch_peers([](const std::string&) {}), watching);
-  const int highest = ::dup(0);  // above those that are open
+  const int highest = ::dup(0);  // above all open descriptors
   ASSERT_GE(highest, 0);
   ::close(highest);
   AcceptGuard::set_descriptors_max(highest);

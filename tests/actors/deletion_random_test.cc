@@ -73,10 +73,10 @@ struct StayingOutput {
 struct Doomed {
   DeletionWay way = DeletionWay::kOutput;
   std::vector<std::string> texts;
-  std::vector<std::string> words;  // one of each text, which no other text has
+  std::vector<std::string> words;  // one word from each text, which no other text has
   Traces traces;
   Talk talk;
-  std::string previous;          // kTurn: the output that it goes on from
+  std::string previous;          // kTurn: the output that the text goes on from
   std::string session;           // kSession
   std::vector<std::string> ids;  // chunks, in the order in which they are deleted
 };
@@ -203,7 +203,8 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
       const StayingOutput& before = staying_[random_.below(staying_.size())];
       doomed.previous = before.id;
       doomed.talk.messages = before.talk.messages;
-      // A system message that was given among messages is not known any more: only the turn is.
+      // If a system message was given among messages, the daemon does not know it any more: it only
+      // knows the turn.
       if (before.request.chunks.empty() && doomed.talk.messages.size() == 2) {
         doomed.talk.messages.erase(doomed.talk.messages.begin());
       }
@@ -216,7 +217,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     if (doomed.way == DeletionWay::kSession) doomed.session = "session of " + doomed.words[0];
     return doomed;
   }
-  // Asks the last message of the talk; nullopt: the daemon was killed before the answer.
+  // Sends the last message of the talk; nullopt: the daemon was killed before the answer.
   std::optional<wire::Final> ask_it(Doomed& doomed, const std::vector<wire::ChunkRef>& chunks,
                                     bool retain) {
     wire::GenerateRequest request = ask(chunks);
@@ -365,8 +366,8 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
                  return holder.kind == HolderKind::kSession;
                });
       };
-      // An output whose turn was not durable when a kill came is also retained, so it is deleted by
-      // itself.
+      // If a kill came before an output's turn was durable, the output is also retained, so it has
+      // to be deleted by itself.
       std::erase_if(ids, is_turn);
       const uint64_t number = world().post(wire::SessionDelete{doomed.session, true});
       if (!daemon_.wait_for(number)) return false;
@@ -395,7 +396,8 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
   void check_chunks(const Doomed& doomed) {
     EXPECT_EQ(chunks_of(doomed), std::vector<std::string>());
   }
-  // Asking the same conversation again finds at most what stays and what other prompts begin with.
+  // When the same conversation is asked again, at most the part that stays, or that other prompts
+  // begin with, is found.
   void check_reuse(const Doomed& doomed) {
     const Ids prompt = doomed.talk.ids();
     Talk other = doomed.talk;
@@ -465,7 +467,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
   MortalDaemon daemon_{GetParam()};
   std::map<uint64_t, StayingOutput> working_;  // by request
   std::vector<StayingOutput> staying_;
-  std::vector<Ids> prompts_;  // that others asked, or that were asked again
+  std::vector<Ids> prompts_;  // prompts that others asked, or that were asked again
   size_t kv_pieces_ = 0;
   std::string story_;  // of a round
 };

@@ -31,14 +31,14 @@ using Ids = std::vector<int32_t>;
 
 class Traces {
  public:
-  static constexpr size_t kIds = 6;  // consecutive ones
+  static constexpr size_t kIds = 6;  // how many consecutive ids make a trace
   static constexpr size_t kPieceBytes = 64;
   // Whether others have these token ids, too.
   using IsOfOthers = std::function<bool(std::span<const int32_t>)>;
 
   // `word` has at least 8 bytes.
   void add_word(const std::string& word) { add({Kind::kWord, word}); }
-  // Leaves out the last two ids: which ones they are depends on what follows the text.
+  // Leaves out the last two ids, since they depend on what follows the text.
   void add_ids(std::span<const int32_t> ids) {
     for (size_t i = 0; i + kIds + 2 <= ids.size(); ++i) {
       const auto* bytes = reinterpret_cast<const char*>(ids.data() + i);
@@ -69,7 +69,7 @@ class Traces {
   }
   size_t kv_pieces() const { return kv_pieces_; }
 
-  // The first trace on the disk that others do not have, and where it is.
+  // Returns the first trace that is on the disk and not also of others, and where it is.
   std::optional<std::string> found_on(MemoryDisk& disk, const IsOfOthers& is_of_others) const {
     for (const std::string& path : disk.paths()) {
       const std::vector<uint8_t>& bytes = disk.bytes(path);

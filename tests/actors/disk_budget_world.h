@@ -1,5 +1,4 @@
-// A daemon whose files and memory have room for a given number of pages, on a disk that outlives
-// it.
+// A daemon whose files and memory have room for a given number of pages. Its disk outlives it.
 #pragma once
 
 #include <gtest/gtest.h>

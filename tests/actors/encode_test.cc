@@ -1,5 +1,4 @@
-// run_encode: each mode gives the ids of the text that it is meant for, and errors name their
-// field.
+// run_encode(): each mode gives the right ids for its text, and errors name their field.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The engine's jobs against the parts they are made of: the same tokens and the same bits.
+// The engine's jobs compute the same tokens and the same bits as the parts that they are made of.
 #include "actors/engine.h"
 
 #include <gmock/gmock.h>

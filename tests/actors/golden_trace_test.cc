@@ -1,5 +1,5 @@
-// Long random lives of a scheduler, whose messages have a digest. A change that only moves code
-// must change no message, nor the order of two.
+// Runs a scheduler through long random lives and takes a digest of its messages. A change that only
+// moves code must change no message, nor the order of two messages.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,9 +33,9 @@ struct Life {
   const char* digest;  // of all messages of the scheduler
 };
 
-// A change of behaviour changes the digests: look at both traces first, and say in the commit why
-// they differ. CASCADE_TRACE_DIR=/tmp/traces writes each life to a file. CASCADE_TRACE_SEED=5 runs
-// other lives and prints their digests, to compare two builds.
+// A change of behaviour changes the digests: first compare the traces from before and after the
+// change, and say in the commit why they differ. CASCADE_TRACE_DIR=/tmp/traces writes each life to
+// a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
      "45d2214cab9be9a2cb6e2d7577cb00ac5e525e280540d6e74298e8787fa3c7ba"},
@@ -140,7 +140,7 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
   }
 
   void note(Outgoing outgoing) {
-    // The instruction set is the only thing that a status tells of the machine.
+    // The instruction set is the only thing in a status that depends on the machine.
     auto* status = std::get_if<wire::StatusReply>(&outgoing.envelope.message);
     if (status != nullptr) status->isa.clear();
     std::string text = "to = " + std::to_string(static_cast<int>(outgoing.to)) + " " +

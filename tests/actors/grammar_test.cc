@@ -1,5 +1,5 @@
 // Answers that must keep to a form, through scheduler and engine: the form, the same answer
-// whatever runs beside it, and what is refused.
+// whatever runs at the same time, and what is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -149,7 +149,8 @@ TEST(GrammarRequest, an_error_of_one_sequence_is_not_that_of_others) {
   std::vector<uint64_t> numbers;
   for (uint64_t i = 0; i < 2; ++i) {
     auto request = asked(i);
-    // The answers are long enough to run together, however slow the machine is. An array may go on.
+    // The answers are long enough to run together, however slow the machine is: an array may always
+    // go on.
     request.grammar = {GrammarKind::kJsonSchema, R"({"type": "array", "minItems": 200})"};
     request.max_tokens = 200;
     numbers.push_back(world.post(request));

@@ -1,5 +1,5 @@
-// Tenants that retain, name, pin, shorten and delete the same outputs, sessions that share them,
-// kills between any two of these: against a model in which every holder is written down by itself.
+// Tenants retain, name, pin, shorten and delete the same outputs, sessions share them, and kills
+// come in between. A model that writes down every holder separately says what is right.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct OneHolder {
 
 struct Output {
   std::string tenant, question, answer;
-  std::vector<std::string> before;  // ids of the turns before it
+  std::vector<std::string> before;  // ids of the turns before this output
   std::vector<OneHolder> holders;
 
   bool pinned() const {
@@ -64,7 +64,7 @@ struct Output {
     }
     return nullptr;
   }
-  // A holder that exists moves behind the others: of two that end together, the first is unpinned.
+  // An existing holder moves to the end: if two end together, the first one is unpinned.
   void add(OneHolder holder) {
     OneHolder* present =
         holder.kind == HolderKind::kRetention ? nullptr : labelled(holder.kind, holder.label);
@@ -175,10 +175,10 @@ class HolderModel : public ::testing::Test {
     return all;
   }
   void compare_holders(const Chunk& chunk) {
-    if (!outputs_.contains(chunk.id)) return;  // compare() says so
+    if (!outputs_.contains(chunk.id)) return;  // compare() reports the difference
     ASSERT_EQ(described(chunk.holders), holders_of(chunk.id)) << chunk.id;
   }
-  // Compares the reply to a change that gave no holder other terms, but may have ended its pin.
+  // Compares the reply to a change that kept every holder's terms, but may have ended its pin.
   void compare_reply(const wire::ChunkReply& reply, const Described& before) {
     const std::string& id = reply.chunk.id;
     const Described after = holders_of(id);
@@ -266,7 +266,7 @@ class HolderModel : public ::testing::Test {
     ++generated_;
   }
 
-  // Only the time from which the daemon counted is taken from the chunk; the rest is the model's.
+  // The chunk only says from which time the daemon counted; the rest comes from the model.
   void take_holders(const std::string& id, const std::string& tenant,
                     const wire::GenerateRequest& request, const Chunk& chunk) {
     pass_time();
@@ -281,7 +281,7 @@ class HolderModel : public ::testing::Test {
       }
       const int64_t earliest = now() - 2'000'000 + *request.output_ttl_ms * 1000;
       const int64_t most = now() + *request.output_ttl_ms * 1000;
-      // If there are retentions with other times, first looks for the new one, which was made now.
+      // There may be retentions with other times: first looks for the new one, which was made now.
       for (const bool new_only : {true, false}) {
         for (const Holder& holder : chunk.holders) {
           const bool known = std::ranges::any_of(output.holders, [&](const OneHolder& other) {
@@ -396,7 +396,7 @@ class HolderModel : public ::testing::Test {
       const OneHolder* name = output.labelled(HolderKind::kName, *request.name);
       return output.add(name != nullptr ? *name : OneHolder{HolderKind::kName, *request.name});
     }
-    // The reply tells the new end: it is the one that no holder had before.
+    // The reply tells the new end: it is the only end that no holder had before.
     std::multiset<int64_t> before;
     for (const OneHolder& holder : output.holders) before.insert(holder.expires_us);
     int64_t end = 0;

@@ -24,7 +24,7 @@ struct DaemonShape {
   size_t memory_pages;
   int64_t disk_pages;
   int64_t file_pages;  // of one KV file
-  int burst_steps;     // 0: the daemon's
+  int burst_steps;     // 0: the daemon's default
 };
 
 class MortalDaemon {
@@ -78,7 +78,7 @@ class MortalDaemon {
     ADD_FAILURE() << "no answer";
     return true;
   }
-  // Passes the steps up to the kill. False: the daemon was killed.
+  // Does the steps up to the kill. False: the daemon was killed.
   bool pass_steps() {
     while (kill_in_ != kNoKill) {
       if (!pass_step()) return false;
@@ -96,7 +96,7 @@ class MortalDaemon {
     if (found.empty()) return std::nullopt;
     return found[0].chunk;
   }
-  // fsck finds nothing.
+  // Checks that fsck finds nothing.
   void check_store() {
     const uint64_t number = world_->send(wire::FsckRequest{});
     while (world_->idle_store()) {

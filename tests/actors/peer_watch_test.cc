@@ -66,7 +66,7 @@ TEST_F(PeerWatchTest, throws_if_nobody_was_ever_connected) {
   EXPECT_TRUE(ended_.error);
 }
 
-// A daemon that is stopped right after its start: the scheduler has ended before a worker came.
+// The daemon is stopped right after its start: the scheduler has ended before a worker came.
 TEST_F(PeerWatchTest, throws_if_whom_it_waits_for_will_never_come) {
   ASSERT_TRUE(port_.connect("inproc://router").ok());
   spawn(io_, watch_.run(), ended_);

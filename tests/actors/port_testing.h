@@ -39,7 +39,7 @@ inline void spawn(asio::io_context& io, Task<> task, Ended& ended) {
 inline wire::Frames receive(asio::io_context& io, ZmqPort& port) {
   std::optional<wire::Frames> frames;
   Ended ended;
-  // Not the coroutine of a lambda, whose captures would not exist any more when it resumes.
+  // A lambda would not do: its captures would not exist any more when its coroutine resumes.
   struct Receiver {
     static Task<> run(ZmqPort& from, std::optional<wire::Frames>& to) { to = co_await from.recv(); }
   };

@@ -1,5 +1,5 @@
-// Sampling through scheduler and engine: a request's seed decides, whatever runs beside it and
-// however long the bursts are; what is recorded and told; what is refused.
+// Sampling through scheduler and engine: a request's seed decides the tokens, whatever runs at the
+// same time and however long the bursts are; what is recorded and told; what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using testing::bursts_of;
 using testing::query_text;
 using testing::SchedulerWorld;
 
-// A request that uses everything.
+// A request that uses every setting of sampling.
 wire::GenerateRequest watched() {
   auto request = ask({query_text("What is the capital of Kenya?")});
   request.ignore_eos = true;
@@ -34,7 +34,7 @@ wire::GenerateRequest watched() {
   return request;
 }
 
-// Requests of all kinds to run beside it.
+// Requests of all kinds, to run beside the watched one.
 wire::GenerateRequest other(int number) {
   auto request = ask({query_text("What is " + std::to_string(number) + " + 4?")});
   request.ignore_eos = number % 2 == 0;
@@ -68,7 +68,8 @@ wire::Final watched_alone(const SchedulerOptions& options = {}) {
 TEST(Sampling, a_seed_decides_whoever_runs_beside) {
   const wire::Final expected = watched_alone();
   ASSERT_EQ(expected.token_ids.size(), 60u);
-  // First, in the middle, last of a batch of eight; and joining while the others run.
+  // The request is the first, a middle, or the last one of a batch of eight, or joins while the
+  // others run.
   for (const int place : {0, 3, 7}) {
     SchedulerWorld world;
     uint64_t number = 0;
@@ -112,7 +113,8 @@ TEST(Sampling, seeds_and_every_parameter_matter) {
 }
 
 TEST(Sampling, a_frequency_penalty_ends_what_a_bias_repeats) {
-  // At first the bias makes token 300 certain; each time it is generated costs it 2.
+  // At first the bias makes token 300 certain; each time that the token is generated takes 2 off
+  // its logit.
   auto request = ask({query_text("Go on.")});
   request.ignore_eos = true;
   request.max_tokens = 64;

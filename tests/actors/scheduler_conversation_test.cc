@@ -1,4 +1,4 @@
-// How a request continues the conversation of the output that it names.
+// How a request continues the conversation that ended with the output it names.
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"

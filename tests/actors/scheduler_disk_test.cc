@@ -1,4 +1,4 @@
-// K and V that outlive the process: what is found again, that it is the same, and what has been
+// K and V that outlive the process: what is found again, that it has not changed, and what has been
 // removed.
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ class Disk : public ::testing::Test {
   void restart() {
     world_.reset();
     disk_.kill();
-    // From here on, closing the store cannot reach the disk.
+    // Closing the store must not change the disk from here on.
     store_.reset();
     start();
   }
@@ -357,8 +357,8 @@ TEST_F(Disk, beyond_its_budget_the_pages_of_pinned_chunks_stay) {
   EXPECT_GT(stats().pages_loaded, 0);
 }
 
-// Pages that two pins share count once when they are in memory. Until then they are promised to
-// each of the two.
+// Pages that two pins share count once when they are in memory. Until then the pages are promised
+// to each of the two pins.
 TEST_F(Disk, pins_that_were_acknowledged_stay_after_a_restart) {
   std::vector<std::string> ids;
   for (const char* query : {"Capital of France?", "Capital of Peru?", "Capital of Chile?"}) {
@@ -449,7 +449,7 @@ TEST_F(Disk, what_was_deleted_while_it_was_read_does_not_stay_in_memory) {
 TEST_F(Disk, a_miss_because_of_another_model_is_explained) {
   const std::string output = first_turn();
   world_.reset();
-  // The pages are as another model with the same tokenizer would have stored them.
+  // The stored pages look as if another model with the same tokenizer had written them.
   const Digest other = Hasher().field("model", "other").finish();
   const Digest own = testing::demo_model().root_key("");
   const auto pages = store_->kv().pages(own);

@@ -51,7 +51,7 @@ TEST_F(ErasureOfIdleWork, does_not_wait_until_nobody_asks_for_anything) {
   EXPECT_EQ(world_.status().reprefills_pending, 0);
 }
 
-// After a part of its time, a stop does no more idle work.
+// When a part of the time for a stop has passed, the daemon does no more idle work.
 TEST_F(ErasureOfIdleWork, does_not_keep_the_daemon_from_stopping) {
   world_.core().stop();
   world_.clock.advance_us(SchedulerOptions{}.stop_us / 2);

@@ -23,8 +23,8 @@ std::vector<wire::EventNotice> events(SchedulerWorld& world, int64_t after = 0) 
   return world.one<wire::EventsReply>(world.send(wire::EventsRequest{after, "", 1000})).events;
 }
 
-// The events as "chunk_stored OUTPUT, …". If `id` is not empty, only those of this chunk, without
-// types.
+// The events as "chunk_stored OUTPUT, …". If `id` is not empty, only the events of this chunk,
+// without types.
 std::string kinds(const std::vector<wire::EventNotice>& events, const std::string& id = "") {
   std::string text;
   for (const wire::EventNotice& event : events) {

@@ -27,7 +27,7 @@ bool was_refused(const SchedulerWorld& world, uint64_t number) {
   return !world.all<wire::ErrorReply>(number).empty();
 }
 
-// Sends `message` until it is refused. Returns how often it was not.
+// Sends `message` until it is refused. Returns how often it was accepted.
 int send_until_refused(SchedulerWorld& world, const std::string& tenant,
                        const wire::Message& message) {
   for (int accepted = 0; accepted < 1000; ++accepted) {
@@ -111,8 +111,8 @@ TEST(Floods, that_come_back_at_once_do_not_keep_others_out) {
   EXPECT_EQ(refusals, 0);
 }
 
-// There are more tenants with much to do than places. Another tenant asks for one thing at a time.
-// It has had more than its share already, but it does not have to wait for any of them.
+// There are more tenants with much to do than places. Another tenant, which asks for one thing at a
+// time, has had more than its share already, but does not have to wait for any of them.
 TEST(Floods, of_more_tenants_than_places_do_not_keep_out_one_that_asks_singly) {
   SchedulerWorld world(places(8, 2));
   set_speeds(world);
@@ -210,8 +210,8 @@ TEST(Floods, that_wait_to_be_refused_hear_of_it_when_the_daemon_stops) {
   EXPECT_TRUE(was_refused(world, last));
 }
 
-// Each refusal tells a later time, so that not all come at once, but only the refused tenant is
-// told a later one.
+// Each refusal tells its tenant a later time, so that not all requests come again at once. Other
+// tenants are not told a later time.
 TEST(Floods, do_not_put_off_when_others_are_to_come_again) {
   SchedulerWorld world;
   set_speeds(world);

@@ -57,7 +57,7 @@ TEST(Admission, one_request_id_runs_once) {
   world.pump();
   EXPECT_EQ(world.error(number).code, ErrorCode::kConflict);
   world.one<wire::Final>(number);
-  // The ids of another client are its own.
+  // Another client may use the same id.
   world.core().on_client({kLocalTenant, "somebody else"},
                          {testing::request_id(number), question()});
   world.pump();
@@ -195,7 +195,7 @@ TEST(Cancel, of_an_unknown_request_is_an_error) {
   EXPECT_EQ(world.error(world.send(wire::CancelRequest{testing::request_id(77)})).code,
             ErrorCode::kNotFound);
   const uint64_t number = world.post(endless_question(), "owner");
-  // Another client cannot cancel it.
+  // Another client cannot cancel the request.
   EXPECT_EQ(
       world.error(world.post(wire::CancelRequest{testing::request_id(number)}, "other")).field,
       "target");

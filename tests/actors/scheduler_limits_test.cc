@@ -55,7 +55,7 @@ TEST(Limits, bound_the_chunks_of_a_composition) {
 TEST(Limits, bound_the_text_of_a_chunk_that_is_named_often) {
   SchedulerWorld world;
   const std::string id = registered(world, std::string(size_t{1} << 20, ' '));
-  // The texts would have 4 GiB if they were put together.
+  // Together, the texts would have 4 GiB.
   const Error error = world.error(world.post(naming(id, kChunksMax - 1)));
   EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(error.field, "chunks");

@@ -61,7 +61,7 @@ TEST_F(Explained, what_went_with_a_deleted_or_expired_chunk) {
     if (expires) request.output_ttl_ms = 10'000;
     request.max_tokens = 100;
     const auto first = world_.one<wire::Final>(world_.send(request));
-    // A conversation that went on from the output and is not retained is removed, too.
+    // A conversation that went on from the output, and is not retained, is removed with the output.
     world_.one<wire::Final>(
         world_.send(ask({system_text(kOneWordSystem), testing::output_ref(first.output_chunk_id),
                          query_text("Why?")})));
@@ -88,7 +88,7 @@ TEST_F(Explained, with_a_system_prompt_go_the_conversations_that_begin_with_it) 
   usage(kept);
   usage(one_word_question("Where?"));
   world_.send(wire::ChunkDelete{system.id});
-  // A retained output stays, and with it its beginning.
+  // A retained output stays, and so does its beginning.
   EXPECT_EQ(usage(one_word_question("Who?")).miss.reason, MissReason::kNone);
   EXPECT_EQ(usage(one_word_question("Where?")).miss.reason, MissReason::kDeleted);
 }

@@ -1,4 +1,4 @@
-// Every pin is answered: its pages are on disk, or it is refused with what is missing.
+// Every pin is answered: either its pages are on disk, or it is refused with the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

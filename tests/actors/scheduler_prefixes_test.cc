@@ -1,4 +1,5 @@
-// Prefixes: computed ahead, found by every request, kept as long as somebody refers to them.
+// Prefixes are computed in advance, found by every request, and kept as long as somebody refers to
+// them.
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"

@@ -23,7 +23,7 @@ wire::StatusReply status_now(SchedulerWorld& world) {
 }
 
 // Does one job after the other until the condition holds or `jobs_max` jobs are done. Returns
-// whether it holds.
+// whether the condition holds.
 template <class Condition>
 bool pump_until(SchedulerWorld& world, const Condition& condition, int jobs_max = 60) {
   for (int i = 0; i < jobs_max && !condition(); ++i) world.pump(1);
@@ -165,7 +165,7 @@ TEST(Queue, refuses_tokens_beyond_its_limit_and_says_when_to_try_again) {
   options.tokens_waiting_max = 400;
   SchedulerWorld world(options);
   set_speeds(world);
-  // The first request may have more tokens than the limit: it would never run otherwise.
+  // The first request may have more tokens than the limit, since it would never run otherwise.
   const uint64_t first = world.post(prompt_request(long_text("One", 300), 4));
   EXPECT_FALSE(world.all<wire::Accepted>(first).empty());
   const uint64_t second = world.post(prompt_request(long_text("Two", 300), 4));

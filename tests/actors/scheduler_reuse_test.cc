@@ -253,7 +253,7 @@ TEST(Exactness, requests_together_give_the_same_bits_as_alone) {
 
 TEST(Exactness, eviction_changes_the_work_and_not_the_result) {
   SchedulerWorld roomy;
-  // Room for one short conversation: every other one pushes it out.
+  // There is room for one short conversation: each conversation pushes out the one before it.
   SchedulerWorld tight({}, 2);
   for (int round = 0; round < 3; ++round) {
     for (const char* country : {"France", "Spain", "Italy", "Japan"}) {

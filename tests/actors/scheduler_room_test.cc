@@ -83,7 +83,7 @@ TEST(Room, of_pinned_pages_is_not_promised_to_an_answer) {
   const auto final = world.one<wire::Final>(world.send(endless(30'000)));
   EXPECT_EQ(final.finish_reason, "length");
   EXPECT_EQ(final.usage.prompt_tokens + final.usage.completion_tokens, (8 - pinned) * kPageTokens);
-  // Pinned whole pages that the prompt itself begins with are its own.
+  // Whole pinned pages that the prompt itself begins with do not count against its room.
   const auto longer =
       world.one<wire::Final>(world.send(endless_behind(repeated_words(100) + "and so on")));
   const int64_t whole = tokens / kPageTokens;

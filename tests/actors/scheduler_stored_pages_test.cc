@@ -51,7 +51,8 @@ class StoredPages : public ::testing::Test {
   std::unique_ptr<SchedulerWorld> world_;
 };
 
-// A short page has no K and V of other texts that it was copied with, or used for before.
+// A short page has no K and V of other texts, even if it was copied from a page with them or held
+// them before.
 TEST_F(StoredPages, that_are_short_have_nothing_but_their_tokens) {
   start(1000);
   output_of("What is the capital of France, and of Italy, and of Spain?");
@@ -78,7 +79,7 @@ TEST_F(StoredPages, that_are_short_have_nothing_but_their_tokens) {
   EXPECT_GE(short_pages, 3);
 }
 
-// The pages of one chain do not take each other's place for ever, one run after the other.
+// The pages of one chain must not evict each other for ever, one run after the other.
 TEST_F(StoredPages, of_a_chain_that_the_budget_has_no_room_for_are_given_up) {
   start(18);
   std::string question = "Tell me of";

@@ -223,7 +223,7 @@ TEST_F(PinnedContexts, of_several_prompts_are_answered_at_once_and_all_come_back
     request.max_tokens = 4;
     return world_->one<wire::Final>(world_->send(request)).usage.reused_tokens;
   };
-  // The prompts diverge before the text, in the page in which it begins.
+  // The prompts diverge before the text, in the page in which the text begins.
   const std::vector<std::string> systems = {"First one.", "Another one.", "You are kind."};
   for (const std::string& system : systems) asked(system);
   ASSERT_FALSE(pin(id).has_value());

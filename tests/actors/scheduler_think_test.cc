@@ -176,7 +176,7 @@ TEST_F(DeadEnds, half_a_thought_is_of_no_use) {
 }
 
 TEST(IdleMemory, is_given_back_and_comes_back_empty_handed) {
-  // Pages of deleted chunks are free; nobody needs them for a while.
+  // The pages of deleted chunks are free, and nobody needs them for a while.
   SchedulerWorld world;
   const auto first = world.one<wire::Final>(world.send(capital_question()));
   world.send(wire::ChunkDelete{first.output_chunk_id});

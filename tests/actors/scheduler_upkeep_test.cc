@@ -1,5 +1,5 @@
-// Checks and backups of the store while the scheduler works: who may ask for them, that one runs at
-// a time, and what the scheduler learns from them.
+// Checks and backups of the store while the scheduler works: who may ask for them, that only one
+// runs at a time, and what the scheduler learns from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -74,7 +74,8 @@ class TextUses : public ::testing::Test {
   wire::Final generate(const wire::GenerateRequest& request) {
     return world_->one<wire::Final>(world_->send(request));
   }
-  // How many tokens are reused of a prompt with the system prompt and `text`, which names no chunk.
+  // Returns how many tokens are reused of a prompt that has the system prompt and `text`, but names
+  // no chunk.
   int64_t known(const std::string& text) {
     wire::GenerateRequest request = ask({});
     request.messages = {{.role = "system", .content = kGeographySystem, .reasoning = {}},
@@ -102,8 +103,8 @@ TEST_F(TextUses, a_deleted_context_is_not_found_in_any_conversation) {
     generate(about(other, question));
   }
   remove(id);
-  // The part of the prompt before the text stays; so does the beginning of a text that others have,
-  // too.
+  // The part of the prompt before the text stays; so does the beginning of the text, if other texts
+  // begin in the same way.
   EXPECT_GE(known(chile), 3 * kPageTokens);
   const int64_t left = known(peru);
   EXPECT_GE(left, kPageTokens);

@@ -27,7 +27,7 @@ using cascade::Actor;
 inline const Model& demo_model() {
   static ThreadPool pool(1);
   static const std::unique_ptr<Model> model = [] {
-    // An emulator takes a third of the time for products of integers.
+    // In an emulator, products of integers take a third of the time.
     const WeightType weights = kEmulated ? WeightType::kInt8 : WeightType::kBf16;
     auto loaded = load_model(demo_model_dir(), {weights, KvType::kBf16, best_isa()}, pool);
     if (!loaded.ok()) ADD_FAILURE() << loaded.error().to_string();
@@ -178,7 +178,7 @@ class SchedulerWorld {
   }
 
   FakeClock clock;
-  // Whether the store answers without being pumped.
+  // Whether the store answers by itself, without pump().
   bool store_at_once = true;
   // Is told of each event that a tenant's gateway publishes.
   std::function<void(const std::string& tenant, const wire::EventNotice&)> on_event;
@@ -186,7 +186,7 @@ class SchedulerWorld {
   std::function<void(wire::Message&)> tamper;
   // Is told of each message of the scheduler, before anybody works on it.
   std::function<void(const Outgoing&)> on_outgoing;
-  // If this is set, it answers in place of the model.
+  // If they are set, these functions answer jobs in place of the model.
   std::function<wire::PrefillDone(const wire::PrefillJob&)> prefill;
   std::function<wire::DecodeDone(const wire::DecodeJob&)> decode;
 

@@ -1,4 +1,4 @@
-// What the store gives at a start, in messages that can be sent.
+// What the store sends at a start, in messages that are small enough to be sent.
 #include "actors/store_actor.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A worker on its thread, and the scheduler's end of its connection in the test.
+// A worker on its own thread. The test has the scheduler's end of the connection.
 #include "actors/worker.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
-// ZMQ_FD tells only of changes, and every call on the socket may use one up. Whatever is called
-// between the arrival of a message and the look of the io_context, the receiver must wake.
+// ZMQ_FD tells only of changes, and every call on the socket may use up such a signal. The receiver
+// must wake, whatever is called between the arrival of a message and the moment when the io_context
+// looks at the descriptor.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -254,7 +255,7 @@ class Visitors {
   static constexpr int kMessages = 4;  // of each connection
 
   // `connections`: how many each thread makes. `io` gets a handler to run when a thread is done,
-  // since the last event of a connection may come before that.
+  // since the last event of its connections may come earlier.
   Visitors(asio::io_context& io, const std::string& endpoint, int connections) {
     for (int i = 0; i < kThreads; ++i) {
       threads_.emplace_back([this, &io, endpoint, connections] {
@@ -292,7 +293,7 @@ class Visitors {
 };
 
 // Descriptors are used again at once: an event of the previous connection must not be taken for one
-// of the next.
+// of the next connection.
 TEST(PeerEvents, do_not_end_the_next_connection_of_the_same_descriptor) {
   const testing::TemporaryFolder folder;
   const std::string endpoint = "ipc://" + (folder.path() / "socket").string();

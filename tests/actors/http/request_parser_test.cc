@@ -1,4 +1,4 @@
-// HTTP requests are read from bytes, however these are cut, and whatever they are.
+// HTTP requests are read from bytes in whatever pieces these come, and whatever they are.
 #include "actors/http/request_parser.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// How much attention adds to the cost of later tokens, by the shape of a model.
+// How much attention adds to the cost of later tokens, computed from the shape of a model.
 #include "actors/scheduler/attention_growth.h"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ ModelConfig shape() {
 }
 
 TEST(AttentionGrowth, is_the_part_of_one_position_in_the_multiplications_of_a_token) {
-  // 16 multiplications of queries with keys and of values with probabilities; (8 + 4 + 4 + 8 + 48)
-  // * 8 with weights.
+  // There are 16 multiplications of queries with keys and of probabilities with values, and (8 + 4
+  // + 4 + 8 + 48) * 8 multiplications with weights.
   EXPECT_DOUBLE_EQ(attention_growth(shape()), 16.0 / 576);
 }
 

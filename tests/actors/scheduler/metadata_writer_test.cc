@@ -30,7 +30,8 @@ class MetadataWriterTest : public ::testing::Test {
     if (fails) ack.error = Error{ErrorCode::kInternal, "", "the disk is full"};
     EXPECT_TRUE(writer_.on(ack));
   }
-  // "+1": request 1 was answered, and its change is durable; "-1": it was answered, and it is not.
+  // "+1": request 1 was answered, and its change is durable; "-1": it was answered, and its change
+  // is not durable.
   std::string answers() {
     std::string told;
     for (const Outgoing& outgoing : outbox_.take()) {
@@ -48,7 +49,7 @@ class MetadataWriterTest : public ::testing::Test {
   Outbox outbox_{clock_, 10, [] { return 1; }};
   Jobs jobs_;
   std::vector<StoredName> again_;
-  std::vector<std::pair<StoredName, bool>> removed_;  // and whether that failed
+  std::vector<std::pair<StoredName, bool>> removed_;  // each with whether its removal failed
   MetadataWriter writer_{clock_,
                          jobs_,
                          outbox_,

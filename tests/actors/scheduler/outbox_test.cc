@@ -1,4 +1,4 @@
-// Messages leave the scheduler at the right time, for the right one, once.
+// Messages leave the scheduler at the right time, for the right receiver, once.
 #include "actors/scheduler/outbox.h"
 
 #include <gtest/gtest.h>

@@ -99,8 +99,8 @@ TEST(PacedRefusals, none_of_a_tenant_is_answered_before_one_that_waits) {
   EXPECT_TRUE(refuse(refusals, "b", 10 * kSecondUs));
 }
 
-// Clients that do not wait for their answers gain nothing by it, and take no more memory than for
-// kWaitingMax refusals.
+// Clients gain nothing if they do not wait for their answers, and their refusals take no more
+// memory than kWaitingMax of them.
 TEST(PacedRefusals, beyond_a_number_are_answered_at_once) {
   PacedRefusals refusals(1);
   EXPECT_TRUE(refuse(refusals, "a", 0));

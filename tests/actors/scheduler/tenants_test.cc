@@ -1,4 +1,4 @@
-// Numbers of tenants, and back.
+// From tenants' names to numbers, and back.
 #include "actors/scheduler/tenants.h"
 
 #include <gtest/gtest.h>

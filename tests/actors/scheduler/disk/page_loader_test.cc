@@ -24,7 +24,7 @@ class PageLoaderTest : public testing::RoomTest {
  protected:
   PageLoaderTest() : RoomTest(200) {}
 
-  // Puts the chain on disk, as far as the store's index knows.
+  // Makes the store's index say that the chain is on disk.
   void store(const Tokens& tokens) {
     Digest parent = ChainIndex::key_of(memory_.index.root());
     const Digest* tenant = memory_.index.tenant_key_behind(memory_.index.root(), memory_.tenant);

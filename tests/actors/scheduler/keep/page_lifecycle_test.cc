@@ -24,8 +24,9 @@ using testing::count_up;
 using testing::first_of;
 using testing::Tokens;
 
-// Chains of whole pages. Pages at one place are the same or differ in all tokens. A chain that
-// begins with page 0 begins with the public one, and no other page is public.
+// Chains of whole pages. Two pages with the same number at the same place have the same tokens;
+// otherwise all of their tokens differ. A chain that begins with page 0 begins with the public one,
+// and no other page is public.
 using Pages = std::vector<int32_t>;
 
 Tokens tokens_of(const Pages& pages) {

@@ -124,7 +124,7 @@ TEST_F(HeldTexts, go_with_a_text_that_stands_before_their_end) {
     keys.push_back(ChainIndex::key_of(node));
   }
   ASSERT_TRUE(hold(kFacts, page(1), beginning(chain_, 150)));  // ends in the third page
-  ASSERT_TRUE(hold(kNotes, page(1), beginning(chain_, 100)));  // in the second one
+  ASSERT_TRUE(hold(kNotes, page(1), beginning(chain_, 100)));  // ends in the second page
   const testing::Tokens after = count_up(160, 10);
   pins_.drop_behind({keys[2]}, after);
   EXPECT_EQ(pins_.state_of(kFacts), KvState::kReady) << "it stands after the text's end";
