@@ -1,5 +1,5 @@
-// The fuzzers' seeds in every build: those named ok-… are accepted, all others are refused, and
-// none does harm.
+// Runs the fuzzers' seeds in every build: seeds named ok-… are accepted, all others are refused,
+// and none does harm.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace cascade::fuzz {
 
-// For gtest, which would otherwise put the struct's bytes into the test's name; they differ in each
-// process.
+// For gtest, which would otherwise put the struct's bytes into the test's name: these bytes differ
+// in each process.
 void PrintTo(const Target& target, std::ostream* out) {
   *out << target.name;
 }

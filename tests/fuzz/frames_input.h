@@ -8,7 +8,7 @@
 
 namespace cascade::fuzz {
 
-// If the last frame is cut, it has the bytes that exist.
+// If the last frame is cut off, it has the bytes that exist.
 wire::Frames split_frames(Bytes input);
 std::string join_frames(const wire::Frames& frames);
 

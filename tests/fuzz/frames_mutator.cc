@@ -1,5 +1,5 @@
-// Changes of frames that keep most of their structure. An arbitrary change would not: one more byte
-// in a frame makes nonsense of all later lengths.
+// Mutations of frames that keep most of their structure. An arbitrary change would not: one more
+// byte in a frame makes nonsense of all later lengths.
 #include <algorithm>
 #include <cstring>
 

@@ -9,7 +9,7 @@
 namespace cascade::fuzz {
 namespace {
 
-// Answers are long enough to reach every part of a schema of a fuzzer's size.
+// Answers of this length reach every part of a schema that a fuzzer makes.
 constexpr size_t kAnswerTokensMax = 64;
 
 const GrammarVocabulary& vocabulary() {
@@ -27,7 +27,7 @@ std::vector<int32_t> ids_of(const TokenSet& set) {
   return ids;
 }
 
-// Takes allowed tokens, chosen by `choices`; returns the answer if it ended.
+// Takes allowed tokens, chosen by `choices`. Returns the answer if the tokens ended it.
 std::optional<std::string> answer(const std::shared_ptr<SharedGrammar>& grammar,
                                   std::string_view choices) {
   auto constraint = OutputConstraint::behind(grammar, vocabulary(), Thoughts::kNone, {});

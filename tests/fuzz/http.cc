@@ -1,4 +1,4 @@
-// The bytes of a connection: however they arrive, the same requests result.
+// The bytes of a connection: the same requests result, in whatever pieces the bytes arrive.
 #include <optional>
 #include <vector>
 
@@ -21,7 +21,7 @@ struct Conversation {
   bool whole = true;  // no started request is incomplete
 };
 
-// Reads like a connection; the bytes arrive `piece` at a time.
+// Reads as a connection does; the bytes arrive `piece` at a time.
 Conversation converse(std::string_view bytes, size_t piece) {
   using State = http::RequestParser::State;
   Conversation result;
@@ -83,7 +83,7 @@ void look_at(const http::Request& request) {
 bool read_http(Bytes input) {
   const std::string_view bytes = text_of(input);
   const Conversation at_once = converse(bytes, bytes.size());
-  // The first byte determines the size of all pieces, so the mutations choose it.
+  // The first byte determines the size of all pieces, so mutations change the size, too.
   const size_t piece = bytes.empty() ? 1 : static_cast<uint8_t>(bytes.front()) % 61 + 1;
   const Conversation in_pieces = converse(bytes, piece);
   CHECK(at_once.error.has_value() == in_pieces.error.has_value());

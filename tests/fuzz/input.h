@@ -16,8 +16,8 @@ inline std::string_view text_of(Bytes input) {
   return {reinterpret_cast<const char*>(input.data()), input.size()};
 }
 
-// The text before the first NUL and the text after it; if there is no NUL, the latter is
-// `otherwise`.
+// Returns the text before the first NUL and the text after it. If there is no NUL, the second text
+// is `otherwise`.
 inline std::pair<std::string_view, std::string_view> split_at_nul(std::string_view text,
                                                                   std::string_view otherwise) {
   const size_t nul = text.find('\0');

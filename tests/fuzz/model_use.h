@@ -1,4 +1,4 @@
-// How the parts of a model that was read are used.
+// Uses the parts of a model that was read.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,11 @@ namespace cascade::fuzz {
 
 // Reads all values of the tensor as f32. `columns` are whole blocks.
 void read_values(const Tensor& tensor, uint64_t rows, uint64_t columns);
-// Packs the weights in every type, or gets an error that says why not.
+// Packs the weights in every type; if that is refused, the error must say why.
 void pack_weights(const ModelFiles& model);
 
-// Converts `text` to ids and back, as people's text and as the model's own. False if it is refused.
+// Converts `text` to ids and back, as people's text and as the model's own. False if the text is
+// refused.
 bool use_text(const Tokenizer& tokenizer, std::string_view text);
 
 }  // namespace cascade::fuzz

@@ -34,7 +34,7 @@ bool read_or_refuse(const Result<T>& result) {
   return false;
 }
 
-// The text of parts, and their calls as text.
+// The texts of the parts, and their calls as text.
 std::string written(const std::vector<openai::AnswerPart>& parts) {
   std::string text;
   for (const openai::AnswerPart& part : parts) {
@@ -44,8 +44,8 @@ std::string written(const std::vector<openai::AnswerPart>& parts) {
   return text;
 }
 
-// The result does not depend on how an answer is cut into pieces. `is_cut`: a limit has ended the
-// answer.
+// Checks that the result does not depend on how an answer is cut into pieces. `is_cut`: a limit has
+// ended the answer.
 void read_calls(std::string_view answer, bool is_cut) {
   openai::ToolCallParser whole(true, "call_");
   std::vector<openai::AnswerPart> parts = whole.push(answer);
@@ -113,7 +113,7 @@ bool read_completion(std::string_view body, const std::string& answer) {
   return true;
 }
 
-// Reads an output whose client_data another program has written.
+// Reads an output whose client_data was written by another program.
 void read_stored(const std::string& text) {
   Chunk output;
   output.id = "output_0123456789abcdef0123456789abcdef";
@@ -144,7 +144,7 @@ bool read_openai(Bytes input) {
   any = read_or_refuse(openai::decode_tokenize(body)) || any;
   any = read_or_refuse(openai::decode_detokenize(body)) || any;
   any = read_or_refuse(openai::decode_chunk_put(body)) || any;
-  // These accept nearly every object.
+  // These functions accept nearly every object.
   (void)read_or_refuse(openai::decode_apply_template(body));
   (void)read_or_refuse(openai::decode_chunk_update("chunk_0", body));
   for (const bool is_cut : {false, true}) read_calls(answer, is_cut);

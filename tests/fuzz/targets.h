@@ -11,8 +11,8 @@ namespace cascade::fuzz {
 
 using Bytes = std::span<const uint8_t>;
 
-// Each returns whether the input is accepted as what it should be; if not, an error says why. To be
-// called on one thread.
+// Each function returns whether the input is accepted as what it should be; if not, an error says
+// why. To be called on one thread.
 
 // The frames of a message, each after its length (32 bits, little-endian), as in tests/vectors.
 bool read_frames(Bytes input);

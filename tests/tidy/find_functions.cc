@@ -46,7 +46,7 @@ std::string_view skip_template(std::string_view head) {
   return head;
 }
 
-// The text outside brackets; "()", "[]" or "{}" remains of each group.
+// The text outside brackets. A group in brackets is reduced to "()", "[]" or "{}".
 std::string without_groups(std::string_view head) {
   std::string out;
   int depth = 0;
@@ -59,8 +59,8 @@ std::string without_groups(std::string_view head) {
   return out;
 }
 
-// The position of the "=" of an assignment or initialiser; not "==", "<=" or the name of an
-// operator.
+// The position of the "=" of an assignment or initialiser. "==", "<=" and the names of operators do
+// not count.
 size_t find_assignment(std::string_view head) {
   for (size_t at = head.find('='); at != std::string_view::npos; at = head.find('=', at + 1)) {
     const char before = at == 0 ? ' ' : head[at - 1];
@@ -76,7 +76,8 @@ size_t find_assignment(std::string_view head) {
 
 enum class Scope { kNamespace, kClass, kFunction, kInitialiser };
 
-// The head of a class has no bracket before its bases, except those of attributes and alignas.
+// The head of a class has no bracket before its bases; brackets of attributes and alignas do not
+// count.
 bool is_class_head(std::string_view outer) {
   for (const std::string_view keyword : {"class", "struct", "union", "enum"}) {
     if (!has_word(outer, keyword)) continue;
@@ -86,8 +87,8 @@ bool is_class_head(std::string_view outer) {
         rest.erase(at, allowed.size());
       }
     }
-    // A base may have brackets in its name: class X : Y<int()>. A function has its own before any
-    // ":".
+    // A base may have brackets in its name: class X : Y<int()>. The brackets of a function come
+    // before any ":".
     const size_t colon = rest.find(" : ");
     return rest.substr(0, colon).find("()") == std::string::npos;
   }
@@ -112,7 +113,7 @@ Scope scope_of(std::string_view outer, Scope parent) {
   if (parent == Scope::kFunction) return Scope::kFunction;
   const bool call = outer.find("()") != std::string_view::npos;
   if (parent == Scope::kInitialiser) {
-    // The brace belongs to a table of functions, or of anything else.
+    // The brace belongs to an initialiser: of a table of functions, or of anything else.
     const bool lambda =
         outer.find("[]") != std::string_view::npos && (call || outer.ends_with(']'));
     return lambda ? Scope::kFunction : Scope::kInitialiser;
@@ -127,7 +128,7 @@ Scope scope_of(std::string_view outer, Scope parent) {
   return call ? Scope::kFunction : Scope::kInitialiser;
 }
 
-// "a<b<int()>> c" as "a c".
+// Turns "a<b<int()>> c" into "a c".
 std::string without_angles(std::string_view head) {
   std::string out;
   int depth = 0;
@@ -198,9 +199,9 @@ class Scanner {
  private:
   struct Brace {
     Scope scope;
-    bool in_head;  // the text before it continues after its closing brace
+    bool in_head;  // the text before the brace goes on after its closing brace
     size_t head;   // where that text begins
-    int brackets;  // how many were open in that text
+    int brackets;  // how many brackets were open in that text
     Class members = {};
   };
 
@@ -265,7 +266,7 @@ class Scanner {
   std::vector<Class> classes_;
   std::vector<Brace> braces_;
   size_t head_ = 0;   // where the text before the next brace begins
-  int brackets_ = 0;  // open round and square brackets within it
+  int brackets_ = 0;  // open round and square brackets in that text
   int function_depth_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which folder may include which: the arrows, and the libraries that are used in one place only.
+// Which folder may include which (the arrows), and which libraries only some files may use.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -23,7 +23,8 @@ const std::map<std::string, std::vector<std::string>>& arrows() {
       {"persist", {"base/"}},
       {"wire", {"base/"}},
       {"model", {"cache/kv_view.h", "kernels/", "base/"}},
-      // The engine hands its thread pool to the forward pass; kernels are the model's business.
+      // The engine passes its thread pool to the forward pass; all other kernels are the model's
+      // business.
       {"actors", {"model/", "cache/", "persist/", "wire/", "kernels/thread_pool.h", "base/"}},
       // The only main() of the service puts everything together.
       {"daemon",

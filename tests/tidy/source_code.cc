@@ -1,4 +1,4 @@
-// Blanking and includes; find_functions.cc finds functions.
+// Blanks source and finds includes; find_functions.cc finds functions.
 #include "tests/tidy/source_code.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace cascade::tidy {
 namespace {
 
-// Walks over source and blanks the characters that it passes, on request.
+// Walks over source; on request, blanks the characters that it passes.
 class Blanker {
  public:
   explicit Blanker(std::string_view source) : source_(source), out_(source) {}
@@ -120,7 +120,8 @@ std::string blank_directives(std::string_view code) {
 }
 
 std::vector<Include> find_includes(std::string_view source) {
-  // Quoted paths are literals: the blanked text shows the directive, and the source shows its path.
+  // Quoted paths are literals, so the directive is found in the blanked text and its path in the
+  // source.
   const std::string code = blank_comments_and_literals(source);
   std::vector<Include> includes;
   int line = 1;

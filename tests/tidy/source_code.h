@@ -42,8 +42,8 @@ struct Class {
 };
 
 // The classes and structs at namespace and class scope with their own members, in the order in
-// which they end. Works as find_functions() does. Unions, and everything inside a function, are
-// left out.
+// which they end. Works like find_functions(). Unions, and everything inside a function, are left
+// out.
 std::vector<Class> find_classes(std::string_view source);
 
 // Whether `c` may be part of a name.

@@ -11,9 +11,9 @@ namespace cascade::tidy {
 
 struct SourceFile {
   std::string path;    // from the project's root, with "/"
-  std::string folder;  // the first part of it: "model", "tests"
+  std::string folder;  // the first part of the path: "model", "tests"
   std::string text;
-  std::string code;  // text with comments and literals blanked; only of C++
+  std::string code;  // the text with comments and literals blanked; only for C++
 
   bool is_cpp() const { return path.ends_with(".cc") || is_header(); }
   bool is_header() const { return path.ends_with(".h"); }
@@ -35,7 +35,7 @@ const std::vector<SourceFile>& documents();
 // Collects the places that break a rule.
 class Violations {
  public:
-  // `line` from 1.
+  // `line` counts from 1.
   void add(const SourceFile& file, int line, const std::string& message) {
     found_.insert({file.path, line, message});
   }

@@ -90,7 +90,7 @@ TEST(Tidy, functions_are_short) {
   EXPECT_TRUE(violations.none());
 }
 
-// Classes that are too large, with their current numbers, which may only fall.
+// Classes that are too large, with their current numbers; these numbers may only fall.
 struct LargeClass {
   const char* name;
   int functions, fields;
@@ -140,7 +140,7 @@ TEST(Tidy, lines_are_short) {
   EXPECT_TRUE(violations.none());
 }
 
-// A row of a table cannot be broken.
+// Rows of tables are left out: they cannot be broken.
 TEST(Tidy, lines_of_documents_are_short) {
   Violations violations;
   EXPECT_GT(documents().size(), 10u);
@@ -297,7 +297,8 @@ TEST(Tidy, only_long_tests_look_at_resident_memory) {
                   .none());
 }
 
-// A fresh clone lacks only the data of others; tests that need more than that would be skipped.
+// A fresh clone lacks only the data of other people. Tests that need data of ours from beside the
+// project would be skipped there.
 TEST(Tidy, tests_read_no_data_of_ours_from_beside_the_project) {
   EXPECT_TRUE(find_matches(&SourceFile::text,
                            "(shared_dir\\(\\) / |REQUIRE_SHARED\\()(?!\"corpora/|"
@@ -326,8 +327,8 @@ TEST(Tidy, tests_mirror_the_sources) {
   for (const SourceFile& file : source_files()) {
     if (file.folder != "tests" || !file.is_cpp()) continue;
     const std::string folder = folder_of(file.path);
-    // These are shared helpers, the whole tree, the programs as processes, readers of files, and
-    // users of a package.
+    // These test no single folder: shared helpers, tests of the whole tree, of the programs as
+    // processes, of readers of files, and of a package's use.
     const std::set<std::string> others = {"tests", "tests/tidy", "tests/system", "tests/fuzz",
                                           "tests/service/find_package"};
     if (others.contains(folder)) continue;

@@ -46,7 +46,7 @@ void operator delete[](void* memory, size_t) noexcept {
 namespace cascade::wire {
 namespace {
 
-// The largest single allocation while `body` is refused.
+// Returns the size of the largest single allocation while `body` is refused.
 size_t allocation_for(const std::string& body) {
   Frames frames = *encode({{}, GenerateRequest{}});
   frames[2] = body;
@@ -69,7 +69,7 @@ TEST(Memory, follows_the_bytes_and_not_the_claims) {
   EXPECT_LT(allocation_for({"\xDF\xFF\xFF\xFF\xFF", 5}), 4096u);
 }
 
-// An array of a million empty maps: the first lacks its fields, so no second struct is made.
+// An array of a million empty maps: the first map lacks its fields, so no second struct is made.
 TEST(Memory, is_not_multiplied_by_empty_elements) {
   std::string body = std::string("\x81\xA8") + "messages";
   pack_array_size(body, 1'000'000);

@@ -173,7 +173,7 @@ TEST(Body, takes_whole_numbers_and_both_sizes_of_float_for_a_number) {
   EXPECT_EQ(request.sampling.top_p, 0.5);
 }
 
-// msgpack-cxx hands out a null pointer for an empty string at the very start.
+// msgpack-cxx gives a null pointer for an empty string at the very start.
 TEST(Body, takes_an_empty_key_as_the_first_value) {
   EXPECT_EQ(error_of_frames(frames_of<Ping>("\x81\xA0\xC0")), "none");
   EXPECT_EQ(error_of_frames(frames_of<ChunkGet>("\x81\xA0\xC0")),

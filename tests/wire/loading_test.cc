@@ -1,4 +1,4 @@
-// What a daemon that loads its model says about it.
+// What a daemon that loads its model says about the load.
 #include "wire/loading.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Test archives over the messages' fields(): one fills a message with random content, one prints a
-// message as text so that two can be compared, one tells which members are visited.
+// Test archives for the messages' fields(): one fills a message with random content, one prints a
+// message as text so that two messages can be compared, and one tells which members are visited.
 #pragma once
 
 #include <array>
@@ -132,7 +132,7 @@ class RandomFill {
 
   Random& random_;
   std::set<const void*> visited_;
-  std::optional<size_t> listed_tokens_;  // after a chunk list: the ids of all its chunks
+  std::optional<size_t> listed_tokens_;  // after a chunk list: how many ids its chunks have
 };
 
 // Prints every field exactly (numbers by their bits), one per line.
@@ -196,7 +196,7 @@ class Dump {
   std::string prefix_;
 };
 
-// The name of the alternative and all its fields.
+// The name of the message's type, and all its fields.
 inline std::string dump(const Message& message) {
   std::string out = "type = " + std::to_string(message.index()) + "\n";
   Dump archive(out);

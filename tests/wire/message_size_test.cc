@@ -90,7 +90,7 @@ TEST(Encode, refuses_a_list_that_is_too_long) {
             "invalid_argument: pieces: has 1048577 elements, more than the limit of 1048576");
 }
 
-// A list of chunks with many parents has as many values as one with many holders.
+// A list of chunks with many parents has as many values as a list of chunks with many holders.
 TEST(Encode, refuses_too_many_values) {
   StoreChunks list;
   list.chunks.resize(1000);
@@ -102,7 +102,7 @@ TEST(Encode, refuses_too_many_values) {
   list.chunks.resize(2);
   list.chunks.back() = list.chunks.front();
   const size_t chunk = size_of({{}, list}, MessageSizer::Texts::kExactly).values() - others;
-  // Four values are the keys and arrays of both lists of parents.
+  // Each of the two lists of parents adds a key and an array: four values.
   const size_t parents = kValuesMax - others - chunk - 4;
   for (Chunk& one : list.chunks) one.parent_ids.resize(parents / 2);
   list.chunks.back().parent_ids.resize(parents - parents / 2);

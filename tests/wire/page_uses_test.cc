@@ -1,4 +1,4 @@
-// Lists of uses, field by field.
+// Lists of page uses, which are kept field by field.
 #include <gtest/gtest.h>
 
 #include "wire/frames.h"

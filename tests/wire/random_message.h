@@ -30,7 +30,7 @@ inline void make_valid(Random& random, std::optional<std::string>& name,
   if (priority_ms) priority_ms = 1 + static_cast<int64_t>(random.below(kDurationMsMax));
 }
 
-// Chooses one of the three ways to name a prompt. `last`: the type of the last chunk.
+// Chooses one of the three ways to give a prompt. `last`: the type of the last chunk.
 template <class R>
 void make_valid_prompt(Random& random, R& request, ChunkType last) {
   const uint64_t kind = random.below(3);

@@ -176,12 +176,12 @@ TEST(Frames, every_member_of_every_struct_of_upkeep_is_a_field) {
   EXPECT_ALL_MEMBERS(PagesForgotten);
 }
 
-// Chunk lists are the exception: `chunks` becomes two fields.
+// Chunk lists are the exception: their member `chunks` becomes two fields.
 TEST(Frames, chunk_lists_share_one_array_of_token_ids) {
   EXPECT_EQ(member_count<ChunkListReply>(), 3u);
   EXPECT_EQ(member_count<StoreChunks>(), 3u);
   StoreChunks message;
-  message.chunks.resize(5000);  // more than frames allowed
+  message.chunks.resize(5000);  // more chunks than a message may have frames
   for (size_t i = 0; i < message.chunks.size(); ++i) {
     message.chunks[i].id = "chunk_" + std::to_string(i);
     message.chunks[i].token_ids.assign(i % 4, static_cast<int32_t>(i));

@@ -282,7 +282,8 @@ std::string joined(const Frames& frames) {
   return out;
 }
 
-// $CASCADE_WRITE_VECTORS writes the files instead: for a new message, never for a changed one.
+// With $CASCADE_WRITE_VECTORS set, writes the files instead: for a new message, never for a changed
+// one.
 TEST(Vectors, are_the_bytes_of_their_messages) {
   const bool write = std::getenv("CASCADE_WRITE_VECTORS") != nullptr;
   for (const auto& [file, message] : vectors()) {

@@ -28,7 +28,7 @@ TEST(CurveKeys, that_are_new_differ_and_come_back_from_their_file) {
   EXPECT_EQ(read->secret_key, first->secret_key);
 }
 
-// One random key in 85 would begin like an option.
+// One random key in 85 would begin with '-', as an option does.
 TEST(CurveKeys, that_are_new_look_like_no_option) {
   for (int i = 0; i < 1000; ++i) {
     const auto keys = new_key_pair();

@@ -1,4 +1,4 @@
-// The names that requests use for the form of an answer, at this server and at others.
+// The names under which requests to this server and to others give the form of an answer.
 #include "wire/openai/answer_format.h"
 
 #include <gtest/gtest.h>

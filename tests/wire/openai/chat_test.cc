@@ -363,7 +363,7 @@ TEST(OpenAiChat, what_only_looks_like_a_call_is_text_however_it_is_cut) {
         at += n;
       }
       got += text_of(parser.finish(/*cut=*/false));
-      // White space at the end may be the beginning of a call.
+      // White space at the end is held back, since a call may follow it.
       EXPECT_EQ(got, text) << text;
     }
   }
@@ -401,8 +401,8 @@ TEST(OpenAiChat, marks_within_strings_of_a_call_are_its_text) {
   }
 }
 
-// Wherever one begins to read, the string is open to the end; then every mark counts. Reading to
-// the end for each mark would take minutes.
+// Wherever reading begins, a string stays open to the end, and in that case every mark counts.
+// Reading to the end again for each mark would take minutes.
 TEST(OpenAiChat, many_calls_whose_strings_never_end_are_text) {
   std::string text;
   for (int i = 0; i < 40'000; ++i) text += R"(<tool_call>\"</tool_call>)";

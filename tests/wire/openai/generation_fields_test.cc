@@ -10,7 +10,7 @@
 namespace cascade::openai {
 namespace {
 
-// Each face reads `more`; responses have their own name for max_tokens.
+// Each API reads the fields `more`; responses have their own name for max_tokens.
 std::vector<wire::GenerateRequest> requests_with(const std::string& more) {
   std::string of_response = more;
   const size_t at = of_response.find("max_tokens");

@@ -50,7 +50,7 @@ TEST(OpenAiHalfCall, an_answer_that_is_cut_anywhere_has_whole_calls_and_text_alo
   Random random(testing::test_seed());
   const std::string before = "I look.\n\n", answer = before + kFirst + "\n" + kSecond;
   const size_t first_end = before.size() + kFirst.size();
-  // With the last brace a call is complete, even without the mark that closes it.
+  // With its last brace a call is complete, even without the mark that closes it.
   const size_t first_whole = before.size() + kFirst.find("}}") + 2;
   const size_t second_whole = first_end + 1 + kSecond.rfind("}}") + 2;
   for (size_t size = 0; size <= answer.size(); ++size) {
@@ -81,7 +81,7 @@ TEST(OpenAiHalfCall, an_answer_of_nothing_but_a_call_is_empty_however_early_it_i
   }
 }
 
-// The call was ended by a string that the client named, or by the model.
+// A stop string that the client gave, or the model itself, ended the answer within the call.
 TEST(OpenAiHalfCall, a_call_that_something_else_ended_is_no_text_either) {
   const Parsed parsed = parse("Well.\n<tool_call>\n{\"name\": \"f\", \"argu", /*cut=*/false);
   EXPECT_EQ(parsed.text, "Well.");
@@ -116,7 +116,7 @@ TEST(OpenAiHalfCall, of_a_damaged_call_the_arguments_are_what_the_model_wrote) {
   EXPECT_EQ(arguments_of(R"({"name": "f", "arguments": {"x": 1,}})"), R"(f: {"x": 1,})");
   EXPECT_EQ(arguments_of(R"({"name": "f\"", "arguments": {"x": "a)"), R"(f": {"x": "a)");
   EXPECT_EQ(arguments_of("\n{\"name\" : \"f\" , \"arguments\" : {x: 1}}\n"), "f: {x: 1}");
-  // The call was begun anew.
+  // The model began the call anew.
   EXPECT_EQ(arguments_of(R"({"name": "f", "arg<tool_call>{"name": "g", "arguments": {"y":2}})"),
             R"(g: {"y":2})");
   // These bodies name nothing that could be called.
@@ -192,7 +192,7 @@ TEST(OpenAiHalfCall, a_response_is_incomplete_and_has_what_was_complete) {
   ASSERT_TRUE(fill_in(*call, {}).ok());
   struct Case {
     std::string text, reasoning, reason;
-    std::vector<std::string> items;  // type and status of each
+    std::vector<std::string> items;  // type and status of each item
   };
   const Case cases[] = {
       {"Well. <tool_call>{\"name", "hm", "length", {"reasoning completed", "message completed"}},

@@ -42,7 +42,7 @@ TEST(OpenAiLogprobs, ask_for_the_answer_and_for_the_likely_tokens_at_each_place)
   }
   asked = token_text_requests(final, /*goes_on=*/true);
   for (const auto& request : asked) EXPECT_EQ(request.text_start, TextStart::kNone);
-  // An answer after thoughts begins a text, whatever the thoughts continued.
+  // The answer comes after thoughts, so it begins a text, even if the thoughts continued one.
   final.think_spans = {{0, 2, true}};
   asked = token_text_requests(final, /*goes_on=*/true);
   ASSERT_EQ(asked.size(), 2u);
@@ -111,7 +111,7 @@ TEST(OpenAiLogprobs, special_tokens_add_nothing_and_are_spelled_where_they_are_l
   ASSERT_EQ(content.size(), 2u);  // the end is not part of the answer
   EXPECT_EQ(content[0]["token"], "");
   EXPECT_TRUE(content[0]["bytes"].is_null());
-  EXPECT_EQ(content[0]["top_logprobs"][0]["token"], "");  // the sampled one
+  EXPECT_EQ(content[0]["top_logprobs"][0]["token"], "");  // the sampled token
   EXPECT_EQ(content[1]["top_logprobs"][0]["token"], "<end>");
   const OrderedJson text = encode_text_logprobs(final, texts);
   EXPECT_EQ(text["tokens"], parsed(R"(["","a"])"));
@@ -127,7 +127,7 @@ TEST(OpenAiLogprobs, of_texts_list_tokens_and_their_places) {
 }
 
 TEST(OpenAiLogprobs, offsets_count_characters) {
-  // “é” and a wave of a hand, in parts. The last byte does not begin a character.
+  // “é” and an emoji of a waving hand, in parts. The last byte cannot begin a character.
   const Texts texts = {{"“", "“"},
                        {"\uFFFD", "\xC3"},
                        {"\uFFFD", "\xA9"},
@@ -146,7 +146,7 @@ TEST(OpenAiLogprobs, likely_tokens_with_one_text_are_all_there) {
   const Texts texts = {{"a", "a"}, {"a", "a"}, {"a", "a"}, {"\uFFFD", "\xC3"}, {"\uFFFD", "\xC4"}};
   const OrderedJson likely =
       encode_text_logprobs(sampled({7}, {9, 7, 5, 6}), texts)["top_logprobs"][0];
-  // The sampled token has the name. A likelier one with the same text is named by its id.
+  // The sampled token is named by the text. A likelier token with the same text is named by its id.
   EXPECT_EQ(likely, parsed(R"({"token_id:9":-0.5,"a":-1.0,"bytes:\\xc3":-1.5,)"
                            R"("bytes:\\xc4":-2.0})"));
 }

@@ -87,7 +87,7 @@ TEST(OpenAiResponses, any_output_is_a_response_to_its_question) {
   }
 }
 
-// For each call, all calls before it used to be parsed and written again, which took minutes.
+// Formerly all earlier calls were parsed and written again for each call, which took minutes.
 TEST(OpenAiResponses, a_turn_may_have_many_calls) {
   constexpr size_t kCalls = 20'000;
   OrderedJson items = OrderedJson::array();
