@@ -25,7 +25,7 @@ constexpr size_t kPagesAtOnceMax = 10'000;
 // The most bytes that one call of tidy() moves.
 constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
 
-// When the disk's budget is full, a part of it is freed at once: one in this many.
+// When the disk's budget is full, 1 / kRoomShare of it is freed at once.
 constexpr uint64_t kRoomShare = 64;
 
 // Our own messages name digests in hex; anything else is a bug.
@@ -333,7 +333,7 @@ Status StoreActor::commit(const Send& send) {
   if (!waiting_.empty()) tidy_ = false;
   std::vector<Digest> unwritten;
   if (durable_ != nullptr) unwritten = durable_->kv().take_unwritten();
-  // This comes before anybody is told that a chunk is deleted.
+  // Forgotten pages are reported before anybody is told that a chunk is deleted.
   if (durable_ != nullptr) tell_forgotten(send);
   for (Waiting& waiting : std::exchange(waiting_, {})) {
     if (!committed.ok()) refuse(waiting.answer, committed.error());

@@ -148,7 +148,7 @@ void StoreActor::send_stored_uses(uint64_t job, const Digest& model, const Send&
   if (message.uses.size() > 0) send(std::move(message));
 }
 
-// These only explain misses, so an error is not a reason to stop.
+// These beginnings only explain misses, so an error is not a reason to stop.
 std::vector<std::string> StoreActor::beginnings_of_others(const Digest& model) {
   std::vector<std::string> beginnings;
   if (durable_ == nullptr) return beginnings;

@@ -39,10 +39,10 @@ inline constexpr char kMainActor[] = "main";  // the daemon's main thread, which
 void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,
                 const std::function<std::optional<wire::Message>(const wire::Message&)>& handle);
 
-// The same for an actor that works on many messages at a time. It gives all available messages, at
-// most kBatchMax, to `handle`, which sends its answers itself. It gives an empty batch whenever no
-// message has come for kIdleUs, or at once if `handle` returned true, which means that it has more
-// to do.
+// Does the same for an actor that works on many messages at a time. It gives all available
+// messages, at most kBatchMax, to `handle`, which sends its answers itself. It gives an empty batch
+// whenever no message has come for kIdleUs, or at once if `handle` returned true, which means that
+// it has more to do.
 using Send = std::function<void(wire::Message)>;
 using BatchHandle = std::function<bool(std::vector<wire::Message> batch, const Send& send)>;
 inline constexpr size_t kBatchMax = 256;

@@ -97,7 +97,7 @@ class ZmqPort {
   // ADDRESS:PORT, and at an ipc endpoint an existing socket file is replaced; the new file remains
   // after the end.
   Status bind(const std::string& endpoint);
-  // The same with a socket that is already bound to the endpoint and listens. ZeroMQ takes a
+  // Does the same with a socket that is already bound to the endpoint and listens. ZeroMQ takes a
   // duplicate of the descriptor, and does not remove the socket's file at the end.
   Status adopt(const std::string& endpoint, int descriptor);
   Status connect(const std::string& endpoint);

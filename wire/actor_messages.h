@@ -385,7 +385,7 @@ struct StoreBackedUp {
 // store -> scheduler: these pages were damaged, and are not stored any more.
 struct PagesForgotten {
   std::vector<std::string> keys;
-  bool deleted = false;  // they were removed with a chunk: they leave memory, too
+  bool deleted = false;  // the pages were removed with a chunk, and leave memory, too
 };
 
 // gateway -> scheduler: the client that the frame's client id names has left.

@@ -85,7 +85,7 @@ std::optional<Choices::News> Choices::take() {
       ++ended_;
       send_after_ = Clock::time_point::min();  // a place is free
     } else if (!std::exchange(choice.accepted, true)) {
-      choice.request = {};  // it will not be sent again
+      choice.request = {};  // the request will not be sent again
       give_up_after_ = Clock::time_point::max();
     }
     return News{index, *std::move(message)};

@@ -84,7 +84,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void check_time(Clock::time_point now);
   // Whether the client has sent something that was not read yet, or has ended the connection.
   bool has_input();
-  // Whether it waits for a request.
+  // Whether the connection waits for a request.
   bool is_waiting() const { return waiting_; }
   // Whether a reply is being written.
   bool is_writing() const { return writing_; }

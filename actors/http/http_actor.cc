@@ -28,7 +28,7 @@ using boost::system::error_code;
 constexpr std::chrono::milliseconds kTick{250};
 // How long a daemon that stops waits for clients to take their last answers.
 constexpr std::chrono::milliseconds kStopWait{1000};
-// The same for a daemon that has lost its scheduler.
+// How long a daemon that has lost its scheduler waits instead.
 constexpr std::chrono::milliseconds kFailureWait{100};
 // When no descriptor is left for more connections, the next try comes after this time.
 constexpr std::chrono::milliseconds kAcceptPause{50};

@@ -25,8 +25,7 @@ class HttpMetrics {
 
  private:
   std::map<int, uint64_t> replies_;                                      // by status
-  // by code and finish_reason
-  std::map<std::pair<std::string, std::string>, uint64_t> generations_;
+  std::map<std::pair<std::string, std::string>, uint64_t> generations_;  // code, finish_reason
   uint64_t prompt_tokens_ = 0, generated_tokens_ = 0;
   http::Histogram first_token_, inter_token_, queue_, prefill_, decode_, total_;
 };

@@ -35,7 +35,7 @@ class Exchange : public Abandonable {
   void send(wire::Message message);
   // The next answer to the request; nullopt after abandon(). Waiting deltas of one kind are joined.
   Task<std::optional<wire::Message>> next();
-  // The same without waiting: nullopt if there is no answer yet.
+  // Does the same without waiting; nullopt if there is no answer yet.
   std::optional<wire::Message> take();
   // From now on, an answer or abandon() also cancels the timer, which outlives the exchange.
   void wakes(asio::steady_timer& timer) { also_wakes_ = &timer; }

@@ -18,8 +18,8 @@ namespace cascade {
 
 struct JobKind {
   Actor actor;               // that owes the answers
-  bool is_long = false;      // it may take minutes: the actor does not count as hung
-  bool delays_stop = false;  // the daemon does not end before it is answered
+  bool is_long = false;      // may take minutes: the actor does not count as hung
+  bool delays_stop = false;  // the daemon does not end before the job is answered
 };
 
 // The error of a request whose job was lost.

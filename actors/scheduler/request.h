@@ -40,7 +40,7 @@ struct Request {
   wire::RequestId id{};
   wire::GenerateRequest params;
   std::string output_id;       // of the chunk that its output becomes, if it is to be retained
-  bool session_taken = false;  // it makes the next turn of params.session
+  bool session_taken = false;  // the request makes the next turn of params.session
   bool prefix = false;         // a PrefixCache: ends with its prompt, without an answer
   RequestState state = RequestState::kEncoding;
 
@@ -90,7 +90,7 @@ struct Request {
   bool client_gone = false;
   bool dead_end = false;  // nobody will ever go on from what was sampled
 
-  std::vector<wire::Delta> held_deltas;  // they wait for params.delta_credit, which counts down
+  std::vector<wire::Delta> held_deltas;  // waiting for params.delta_credit, which counts down
   bool had_delta_credit = false;         // else its text comes with Final only
   int64_t accepted_us = 0;
   int64_t prefill_start_us = 0;
@@ -129,7 +129,7 @@ struct Request {
   }
 };
 
-// The exact K and V of a retained output's chain, computed when nothing else is to do.
+// The exact K and V of a retained output's chain, computed when there is nothing else to do.
 struct Reprefill {
   std::string tenant;
   std::string chunk_id;

@@ -9,8 +9,8 @@
 namespace cascade {
 namespace {
 
-// The time after which a refused client should try again: the one that is told while nothing has
-// been measured, the shortest, and the longest.
+// How long a refused client is told to wait: while nothing has been measured, at least, and at
+// most.
 constexpr int64_t kRetryAfterMs = 1000, kRetryAfterMsMin = 20, kRetryAfterMsMax = 60'000;
 
 // Says how much of a full queue is the tenant's, if others also have places in it.

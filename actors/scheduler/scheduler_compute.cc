@@ -90,7 +90,7 @@ Request* SchedulerCore::next_prompt() {
 // The prompt's whole chain is in pages, and no token was sampled from its end.
 void SchedulerCore::end_prompt(Request& request) {
   if (request.prefix) return finish_prefix(request);
-  requests_.decode(request);  // its next token was sampled before it was preempted
+  requests_.decode(request);  // its next token was sampled before the preemption
 }
 
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {

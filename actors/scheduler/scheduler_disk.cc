@@ -37,7 +37,7 @@ const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<con
                                                   bool more) {
   if (handle == 0) return idle_.loaded(tokens, more);
   Request* request = requests_.find(handle);
-  CHECK(request != nullptr);  // it is in flight while it loads
+  CHECK(request != nullptr);  // a request is in flight while it loads
   ChainSequence& sequence = *request->sequence;
   sequence.commit(tokens, clock_.wall_us());
   const auto count = std::ssize(tokens);

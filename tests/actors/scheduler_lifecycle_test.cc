@@ -100,7 +100,7 @@ TEST(Memory, a_small_request_does_not_wait_behind_one_that_lacks_pages) {
   auto running = endless_question();
   running.max_tokens = 250;
   const uint64_t first = world.post(running);
-  world.pump(2);  // it was promised five pages
+  world.pump(2);  // the request was promised five pages
   auto large = question("What is 5 + 4?");
   large.max_tokens = 300;
   const uint64_t second = world.post(large);

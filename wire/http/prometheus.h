@@ -17,7 +17,7 @@ class Histogram {
   explicit Histogram(std::vector<double> bounds);
   void add(double value, uint64_t times = 1);
   std::span<const double> bounds() const { return bounds_; }
-  std::span<const uint64_t> counts() const { return counts_; }  // one more than bounds
+  std::span<const uint64_t> counts() const { return counts_; }  // one count more than bounds
   double sum() const { return sum_; }
 
  private:

@@ -20,8 +20,8 @@ struct ApiError {
 
 // `error.field` becomes the param. Both texts are cut to about 1,000 bytes.
 ApiError api_error(const Error& error, int64_t retry_after_ms = 0);
-// The same for an error with which the daemon answered. A prompt that has no room gets the code
-// that clients know, context_length_exceeded.
+// Does the same for an error that the daemon gave as its answer. A prompt that has no room gets the
+// code that clients know, context_length_exceeded.
 ApiError api_error_of(const wire::ErrorReply& reply);
 
 // Returns `error` with `param` as its param. If its message begins with the old param, the new one

@@ -32,7 +32,7 @@ ChunkReprefills::ChunkReprefills(Tenants& tenants, ChunkRegistry& registry,
       removals_(removals) {}
 
 void ChunkReprefills::queue(ChunkEntry& entry, Reprefill&& reprefill) {
-  // The same output came again: its chain is there already, or the newer one takes its place.
+  // If the same output came again, its chain is there already, or is replaced by the newer one.
   if (entry.chain == reprefill.chain && holds_.is_held(entry)) {
     entry.chunk.kv_state = KvState::kReady;
     chains_.keep(entry);

@@ -114,7 +114,7 @@ void PinnedTexts::text_is_read(const ChainWanted& wanted, wire::StoredChain&& ch
   pins_.expect(chunk, end, std::move(pin));
 }
 
-// Brings the chain into memory, from disk or by computing it, when nothing else is to do.
+// Brings the chain into memory, from disk or by computing it, when there is nothing else to do.
 void PinnedTexts::queue(const StoredName& chunk, const Digest& end, const TextPin& pin) {
   Reprefill text;
   text.tenant = chunk.tenant;

@@ -57,8 +57,7 @@ class StoredPagesTest : public ::testing::Test {
   Outbox outbox_{clock_, 10, [] { return 1; }};
   Jobs jobs_;
   std::set<Digest> kept_;
-  // each with whether the removal failed
-  std::vector<std::pair<std::optional<StoredName>, bool>> answers_;
+  std::vector<std::pair<std::optional<StoredName>, bool>> answers_;  // true: the removal failed
   uint64_t job_ = 0;
   StoredPages stored_{
       index_,
