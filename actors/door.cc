@@ -1,4 +1,4 @@
-// The name of a port is a prefix for its door, and the tenant.
+// The name of a port consists of a prefix for its door, and the tenant.
 #include "actors/door.h"
 
 #include <array>

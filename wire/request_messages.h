@@ -170,7 +170,7 @@ struct ChunkGet {
 // and only pins would be left.
 struct ChunkDelete {
   std::string id;
-  std::string name{};  // not empty: gives up the name instead
+  std::string name{};  // not empty: gives up the holder of this name
   // True: gives up all holders of the chunk, including sessions' turns. Not if it is pinned.
   std::optional<bool> all{};
 };

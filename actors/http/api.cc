@@ -35,7 +35,7 @@ constexpr char kPreflightSeconds[] = "600";
 constexpr size_t kOriginBytesShown = 200;
 
 // Whether a browser asks if it may send a request that is not a simple one. Programs that send
-// OPTIONS for other reasons do not name the method to ask for.
+// OPTIONS for other reasons do not name a method.
 bool is_preflight(const http::Request& request) {
   return request.method == "OPTIONS" && !request.origin.empty() && !request.asked_method.empty();
 }
@@ -116,8 +116,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
 std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   const http::Request& request = call.request;
   const http::HostRules& hosts = options_.hosts;
-  // Every browser names the host. A request that does not name one is of HTTP/1.0, such as a health
-  // check, and does not come from a page.
+  // Every browser names the host. Health checks without a host use HTTP/1.0, and do not come from
+  // pages.
   if (check_host && !request.host.empty() && !http::host_allowed(hosts, request.host)) {
     return request_error(403, "host_not_allowed",
                          "the Host header has none of this server's names; --http-host NAME adds "

@@ -12,8 +12,8 @@ constexpr int64_t kWritebackStepTokens = 512;
 
 }  // namespace
 
-// Has the part of a prompt written that has been computed since the last call, if the whole prompt
-// takes long to compute.
+// Has the part of a prompt written that has been computed since the last call, if the prompt takes
+// long to compute.
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
   if (committed < kCostlyTokens || !request.params.reuse) return;

@@ -45,7 +45,7 @@ void SchedulerCore::finish_prefix(Request& request) {
   }
   const PrefixName name = PrefixDoor::name_of(request);
   request.sequence->finish(clock_.wall_us());
-  if (!doors_.prefixes.contains(name)) {  // another client may have asked for it, too
+  if (!doors_.prefixes.contains(name)) {  // else another request asked for it at the same time
     const TenantId owner = tenants_.id(request.client.tenant);
     doors_.prefixes.keep(name, owner, request);
     keep_.uses.note(request);

@@ -38,8 +38,8 @@ bool fits_without(const Request& running, const Request& request, TenantId tenan
   const int64_t alone = running.sequence->pages_alone();
   const ChainIndex::Match match = index.match(tenant, request.reusable());
   const auto found = static_cast<int64_t>(match.pages.size());
-  // How many found pages of the request's prompt could be evicted then. Pages that only `running`
-  // uses now may be among them.
+  // How many of the pages that were found could be evicted then. Pages that only `running` uses now
+  // may be among them.
   const auto unlocked = static_cast<int64_t>(index.unlocked_count(match.node));
   const int64_t then = available + running.pages_promised - pages + alone;
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
@@ -216,7 +216,7 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
     return requests_.at(handle).client.tenant == tenant;
   });
   if (!fits_without(*victim, requests_.at(*next), tenants_.id(tenant), index_, available_pages())) {
-    return false;  // the preempted request would start again
+    return false;  // the preempted request would start again instead
   }
   preempt(*victim);
   return true;

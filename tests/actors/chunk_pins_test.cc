@@ -167,7 +167,7 @@ TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
     EXPECT_EQ(world.chunk(context.id).kv_state, KvState::kReady);
     const int64_t pinned = cache_stats(world).pages_pinned;
     EXPECT_GT(pinned, 2);
-    ask_about("Who has plums?");  // shares all pages but the last, and the pin needs one last page
+    ask_about("Who has plums?");  // shares all pages except the last; one last page is enough
     EXPECT_EQ(cache_stats(world).pages_pinned, pinned);
     evict_others(world);
     const auto text = static_cast<int64_t>(context.token_ids.size());

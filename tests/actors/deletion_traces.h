@@ -69,7 +69,7 @@ class Traces {
   }
   size_t kv_pieces() const { return kv_pieces_; }
 
-  // Returns the first trace that is on the disk and not also of others, and where it is.
+  // Returns the first trace on the disk that others do not have, and where it is.
   std::optional<std::string> found_on(MemoryDisk& disk, const IsOfOthers& is_of_others) const {
     for (const std::string& path : disk.paths()) {
       const std::vector<uint8_t>& bytes = disk.bytes(path);

@@ -11,7 +11,7 @@ namespace cascade::http {
 struct HostRules {
   std::set<std::string, std::less<>> names;  // lower case, without ports
   std::set<std::string, std::less<>> given;  // the names that the operator gave; also in `names`
-  bool any_address = false;                  // also allow any IP address: no name was resolved
+  bool any_address = false;                  // also any IP address, for which no name was resolved
   // The origins of other sites whose pages may use this server: "https://app.example:8443", lower
   // case.
   std::set<std::string, std::less<>> origins;
@@ -30,10 +30,9 @@ bool host_allowed(const HostRules& rules, std::string_view host);
 // told so (CORS).
 bool is_shared_with(const HostRules& rules, std::string_view origin);
 
-// `origin`, `host`: the headers. Allowed are requests of a page to its own server, requests of
-// pages whose names the operator gave (such names may be a proxy's), and requests of sites that the
-// server is shared with. All others are refused, even those of pages on other ports of this
-// machine.
+// `origin`, `host`: the headers. Allowed are requests of a page to its own server, of pages at
+// names that the operator gave (which may be those of a proxy), and of sites that the server is
+// shared with. All others are refused, even those of pages on other ports of this machine.
 bool origin_allowed(const HostRules& rules, std::string_view origin, std::string_view host);
 
 // The key of "Authorization: Bearer KEY"; empty if the header is not of that form.

@@ -57,7 +57,7 @@ OrderedJson ignored_tool(const OrderedJson& given) {
   OrderedJson ignored;
   const std::string type = Fields(given).text("type").value_or("");
   ignored["type"] = shown(type);
-  // The name is beside the type or, in chat completions, in a member that is called like the type.
+  // The name is beside the type or, in chat completions, in the member whose key is the type.
   const OrderedJson* inner = Fields(given).object(type);
   auto name = Fields(given).text("name");
   if (!name && inner != nullptr) name = Fields(*inner).text("name");

@@ -26,7 +26,7 @@ struct ToolUse {
   std::vector<std::string> schema_params;  // where each function's parameters are in the request
   enum class Demand { kNone, kSome } demand = Demand::kNone;  // kSome: the answer is calls alone
   std::string demanded;                                       // the function to call; empty: any
-  OrderedJson ignored = OrderedJson::array();                 // each has {type, name?}
+  OrderedJson ignored = OrderedJson::array();                 // {type, name?} of each tool left out
 };
 ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request);
 

@@ -1,4 +1,4 @@
-// Beginnings of prompts that clients have computed in advance and kept, by counted references.
+// Beginnings of prompts that are computed in advance for clients, and kept by counted references.
 #pragma once
 
 #include <cstdint>

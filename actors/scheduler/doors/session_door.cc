@@ -24,9 +24,8 @@ wire::SessionReply session_reply(const Session& session) {
           /*durable=*/true};
 }
 
-// Makes the sessions of an output its holders, if it was stored before there were holders. The
-// tenant's own retention stays only if the output was registered more often than there are
-// sessions.
+// Gives holders to an output that was stored before there were holders: its sessions. The tenant's
+// own retention stays only if the output was registered more often than there are sessions.
 bool hold_turns(Chunk& chunk, const std::set<std::pair<std::string, std::string>>& sessions) {
   bool changed = false;
   for (const auto& [tenant, session] : sessions) {

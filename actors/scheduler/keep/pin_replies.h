@@ -43,8 +43,8 @@ class PinReplies {
   // Answers the clients that need not wait any more. Has the pages of the other pins written,
   // unless they are on their way to the disk.
   void answer();
-  // Refuses the requests of clients that wait for a pin of `chunk`, or of any chunk, since its
-  // pages will not be on the disk soon. Undoes what these requests changed, the latest first.
+  // Refuses the requests of clients that wait for a pin of `chunk` (without it, of any chunk),
+  // whose pages will not be on the disk soon. Undoes what these requests changed, the latest first.
   // Chunks that only such a pin had kept are removed.
   void refuse(const Error& why, const std::optional<StoredName>& chunk = {});
   // Refuses all clients that wait, and all that come later.

@@ -363,7 +363,7 @@ TEST(OpenAiChat, what_only_looks_like_a_call_is_text_however_it_is_cut) {
         at += n;
       }
       got += text_of(parser.finish(/*cut=*/false));
-      // White space at the end is held back, since a call may follow it.
+      // White space at the end is held back until finish(), since a call may follow it.
       EXPECT_EQ(got, text) << text;
     }
   }
