@@ -7,7 +7,7 @@
 namespace cascade::config {
 
 struct ModelChoice {
-  std::string model;  // its name; empty: the default model
+  std::string model;  // the model's name; empty: the default model
   std::string value;
 };
 

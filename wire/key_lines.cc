@@ -10,7 +10,7 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kKeyBlanks = " \t";  // between tenant and key
-constexpr size_t kTenantBytesMax = 32;       // of a tenant's name, a part of a path of 107 bytes
+constexpr size_t kTenantBytesMax = 32;          // of a tenant's name, a part of a path of 107 bytes
 
 // Splits a line into tenant and key. Both are empty for a comment or an empty line.
 KeyLine split(std::string_view line) {

@@ -61,12 +61,9 @@ Result<Value> Interpreter::evaluate(const DictDisplay& display) {
 Result<Value> Interpreter::evaluate(const Unary& unary) {
   ASSIGN_OR_RETURN(const Value operand, evaluate(*unary.operand));
   switch (unary.op) {
-    case UnaryOp::kNot:
-      return Value(!operand.is_true());
-    case UnaryOp::kNegate:
-      return negate(operand);
-    case UnaryOp::kPlus:
-      break;
+    case UnaryOp::kNot: return Value(!operand.is_true());
+    case UnaryOp::kNegate: return negate(operand);
+    case UnaryOp::kPlus: break;
   }
   return plus(operand);
 }
@@ -110,22 +107,14 @@ Result<bool> Interpreter::compare(CompareOp op, const Value& a, const Value& b) 
     return is_less ? Result<bool>(true) : equals(runtime_, low, high);
   };
   switch (op) {
-    case CompareOp::kEqual:
-      return equals(runtime_, a, b);
-    case CompareOp::kNotEqual:
-      return negated(equals(runtime_, a, b));
-    case CompareOp::kLess:
-      return less(runtime_, a, b);
-    case CompareOp::kLessEqual:
-      return less_or_equal(a, b);
-    case CompareOp::kGreater:
-      return less(runtime_, b, a);
-    case CompareOp::kGreaterEqual:
-      return less_or_equal(b, a);
-    case CompareOp::kIn:
-      return contains(runtime_, b, a);
-    case CompareOp::kNotIn:
-      break;
+    case CompareOp::kEqual: return equals(runtime_, a, b);
+    case CompareOp::kNotEqual: return negated(equals(runtime_, a, b));
+    case CompareOp::kLess: return less(runtime_, a, b);
+    case CompareOp::kLessEqual: return less_or_equal(a, b);
+    case CompareOp::kGreater: return less(runtime_, b, a);
+    case CompareOp::kGreaterEqual: return less_or_equal(b, a);
+    case CompareOp::kIn: return contains(runtime_, b, a);
+    case CompareOp::kNotIn: break;
   }
   return negated(contains(runtime_, b, a));
 }

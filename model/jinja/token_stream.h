@@ -59,22 +59,14 @@ class TokenStream {
 
   static std::string describe(const Token& token) {
     switch (token.kind) {
-      case TokenKind::kData:
-        return "text";
-      case TokenKind::kVariableBegin:
-        return "'{{'";
-      case TokenKind::kVariableEnd:
-        return "'}}'";
-      case TokenKind::kBlockBegin:
-        return "'{%'";
-      case TokenKind::kBlockEnd:
-        return "'%}'";
-      case TokenKind::kEnd:
-        return "the end of the template";
-      case TokenKind::kString:
-        return "the string " + in_quotes(token.text);
-      default:
-        return in_quotes(token.text);
+      case TokenKind::kData: return "text";
+      case TokenKind::kVariableBegin: return "'{{'";
+      case TokenKind::kVariableEnd: return "'}}'";
+      case TokenKind::kBlockBegin: return "'{%'";
+      case TokenKind::kBlockEnd: return "'%}'";
+      case TokenKind::kEnd: return "the end of the template";
+      case TokenKind::kString: return "the string " + in_quotes(token.text);
+      default: return in_quotes(token.text);
     }
   }
 

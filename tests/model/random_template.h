@@ -42,39 +42,29 @@ class RandomTemplate {
   std::string statement(int depth) {
     const std::string inner = depth > 0 ? statements(depth - 1) : "{{ " + text(2) + " }}";
     switch (random_.below(12)) {
-      case 0:
-        return "{% if " + any(1) + " %}" + inner + "{% else %}" + inner + "{% endif %}";
-      case 1:
-        return "{% for x in " + list(2) + " %}{{ x }}" + inner + "{% endfor %}";
+      case 0: return "{% if " + any(1) + " %}" + inner + "{% else %}" + inner + "{% endif %}";
+      case 1: return "{% for x in " + list(2) + " %}{{ x }}" + inner + "{% endfor %}";
       case 2:
         return "{% for x, y in " + dict(1) + ".items() %}{{ x ~ y }}" + inner + "{% endfor %}";
-      case 3:
-        return "{% set x = " + any(2) + " %}{{ x|string|" + text_filter() + " }}";
-      case 4:
-        return "{% set x %}" + inner + "{% endset %}{{ x." + text_method() + " }}";
+      case 3: return "{% set x = " + any(2) + " %}{{ x|string|" + text_filter() + " }}";
+      case 4: return "{% set x %}" + inner + "{% endset %}{{ x." + text_method() + " }}";
       case 5:
         return "{% macro m(a, b=" + any(1) + ") %}" + inner + "{{ a }}{{ b }}{% endmacro %}{{ m(" +
                any(2) + ")|" + text_filter() + " }}";
-      case 6:
-        return "{% filter " + text_filter() + " %}" + inner + "{% endfilter %}";
+      case 6: return "{% filter " + text_filter() + " %}" + inner + "{% endfilter %}";
       case 7:
         return "{% set ns = namespace(v=" + any(1) + ") %}{% set ns.v = [ns.v, " + any(1) +
                "] %}{{ ns.v }}";
-      default:
-        return "{{ " + text(3) + " }}";
+      default: return "{{ " + text(3) + " }}";
     }
   }
 
   std::string any(int depth) {
     switch (random_.below(6)) {
-      case 0:
-        return list(depth);
-      case 1:
-        return dict(depth);
-      case 2:
-        return one_of(words_.others);
-      default:
-        return text(depth);
+      case 0: return list(depth);
+      case 1: return dict(depth);
+      case 2: return one_of(words_.others);
+      default: return text(depth);
     }
   }
 
@@ -82,46 +72,36 @@ class RandomTemplate {
     if (depth <= 0) return random_.below(3) == 0 ? literal() : one_of(words_.texts);
     const std::string a = text(depth - 1);
     switch (random_.below(12)) {
-      case 0:
-        return "(" + a + one_of({" ~ ", " + "}) + text(depth - 1) + ")";
-      case 1:
-        return "(" + a + ")" + one_of({"[:1]", "[-1:]", "[1:]", "[::-1]", "[:2]", "[1:5:2]"});
-      case 2:
-        return "(" + a + " if " + any(depth - 1) + " else " + literal() + ")";
+      case 0: return "(" + a + one_of({" ~ ", " + "}) + text(depth - 1) + ")";
+      case 1: return "(" + a + ")" + one_of({"[:1]", "[-1:]", "[1:]", "[::-1]", "[:2]", "[1:5:2]"});
+      case 2: return "(" + a + " if " + any(depth - 1) + " else " + literal() + ")";
       case 3:
         return "('" + one_of({"%s%s", "%r%s", "%s%%%r"}) + "' % (" + a + ", " + any(depth - 1) +
                "))";
       case 4:
         return "'" + one_of({"{}{}", "{1}{0}", "{!r}{:>9}"}) + "'.format(" + a + ", " +
                text(depth - 1) + ")";
-      case 5:
-        return list(depth - 1) + "|join(" + a + ")";
-      case 6:
-        return a + ".join(" + list(depth - 1) + "|map('string')|list)";
+      case 5: return list(depth - 1) + "|join(" + a + ")";
+      case 6: return a + ".join(" + list(depth - 1) + "|map('string')|list)";
       case 7:
         return any(depth - 1) + "|" +
                one_of({"string", "tojson", "tojson(indent=1)", "tojson(ensure_ascii=true)",
                        "list|string"});
-      case 8:
-        return "(" + a + ")." + text_method();
-      default:
-        return "(" + a + ")|" + text_filter();
+      case 8: return "(" + a + ")." + text_method();
+      default: return "(" + a + ")|" + text_filter();
     }
   }
 
   std::string list(int depth) {
     if (depth <= 0) return one_of(words_.lists);
     switch (random_.below(8)) {
-      case 0:
-        return "[" + any(depth - 1) + ", " + any(depth - 1) + "]";
+      case 0: return "[" + any(depth - 1) + ", " + any(depth - 1) + "]";
       case 1:
         return "(" + text(depth - 1) + ")." +
                one_of({"split(" + text(0) + " or '.')", "split()", "rsplit(none, 1)",
                        "splitlines(true)", "partition('a')", "rpartition('<')"});
-      case 2:
-        return "(" + text(depth - 1) + ")|list";
-      case 3:
-        return "(" + list(depth - 1) + "|list + " + list(depth - 1) + "|list)";
+      case 2: return "(" + text(depth - 1) + ")|list";
+      case 3: return "(" + list(depth - 1) + "|list + " + list(depth - 1) + "|list)";
       case 4:
         return dict(depth - 1) +
                one_of({"|list", ".values()|list", ".keys()|list", "|dictsort|map('join')|list"});

@@ -35,7 +35,7 @@ TEST(Frames, every_message_round_trips) {
 struct Anything {
   template <class T>
   requires(!std::same_as<T, std::nullopt_t>) operator T() const {  // NOLINT: implicit
-    std::abort();  // nobody calls it
+    std::abort();                                                  // nobody calls it
   }
 };
 
