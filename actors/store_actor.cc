@@ -203,7 +203,8 @@ void StoreActor::work(const wire::PrefetchPages& prefetch, const Send&) {
   durable_->kv().prefetch(keys);
 }
 
-// If the uses cannot be noted, a page stays until its place is needed.
+// Notes which chunks the pages have text of or are kept for. If that fails, a page may stay on disk
+// after such a chunk is deleted, until its place is needed.
 void StoreActor::work(const wire::StoreUses& stored, const Send&) {
   Status noted = note(stored.uses);
   if (noted.ok()) noted = note(stored.owners);

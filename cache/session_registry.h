@@ -20,8 +20,8 @@ class SessionRegistry {
  public:
   // The largest number of sessions of one tenant, so that metadata does not fill the memory.
   static constexpr size_t kSessionsMax = 10'000;
-  // The largest number of turns of one session: the outputs that a request may name, with room for
-  // a system prompt and contexts.
+  // The largest number of turns of one session. A request may name that many outputs, and still has
+  // room for a system prompt and contexts.
   static constexpr size_t kTurnsMax = 2'000;
 
   // Adds a session from before the start of the daemon.

@@ -26,12 +26,14 @@ constexpr Setting kSettings[] = {
      "A model whose template cannot be used is loaded, and answers raw prompts only."},
     {"rope-scaling", Kind::kList, kModel, "", "the models' own", "[NAME=]TYPE:FACTOR[:ORIGINAL]", 0,
      0, false,
-     "RoPE scaling that replaces the one in the model's files, so that it takes longer contexts: "
-     "yarn:FACTOR or linear:FACTOR, followed by :ORIGINAL (the positions that it was trained with) "
+     "RoPE scaling that replaces the one in the model's files, so that the model takes longer "
+     "contexts: "
+     "yarn:FACTOR or linear:FACTOR, followed by :ORIGINAL (the positions it was trained with) "
      "if the files do not say that; NAME=... is for the model NAME",
      "Scaling changes all answers, also those to short prompts."},
     {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4", 0, 0, false,
-     "number type of the weights; auto: what most bytes of the model's files suggest",
+     "number type of the weights; auto: the type that suits most of their bytes in the model's "
+     "files",
      "auto keeps the files' values, exactly or nearly: plain numbers as bf16, Q4_0 as int4, "
      "other GGUF blocks as int8. int8 is nearly twice as fast as bf16 and costs 0.1 % of "
      "perplexity (docs/QUALITY.md)."},
@@ -43,7 +45,7 @@ constexpr Setting kSettings[] = {
      "installed",
      "scalar, avx2, avx512, avx512vnni, neon, openblas", 0, 0, false,
      "instruction set of the kernels",
-     "Set it only to compare machines: all except openblas give the same bits."},
+     "Set it only for comparisons: all sets except openblas give the same bits."},
     {"threads", Kind::kInteger, kModel, "", "the machine's hardware threads, at most 256",
      "threads", 1, 256, false, "threads that compute",
      "Fewer threads leave cores to other programs; more threads than cores make everything "
@@ -92,7 +94,7 @@ constexpr Setting kSettings[] = {
      "unnoticed. With the value *, http_keys must be set, and http must be a loopback address or "
      "a unix socket."},
     {"http-model-alias", Kind::kList, kHttp, "", "none", "ALIAS=NAME", 0, 0, false,
-     "another name for a model, for programs that insist on theirs: gpt-4o=default",
+     "another name for a model, for programs that insist on a name of their own: gpt-4o=default",
      "A name that no model has is an error, so that nobody gets an answer from a model that they "
      "did not ask for."},
 
@@ -125,8 +127,8 @@ constexpr Setting kSettings[] = {
     {"max-disk", Kind::kSize, kMemory, "10G", "", "", 0, 0, false,
      "the most disk space for KV pages in the state directory; beyond it, those that have been "
      "unused for longest are removed, except those that pinned chunks need",
-     "This is room for 80,000 tokens of a model with 128 KiB for each token; texts take little "
-     "more."},
+     "This is room for 80,000 tokens of a model with 128 KiB for each token; the texts "
+     "of chunks take little more."},
     {"eviction", Kind::kChoice, kMemory, "hybrid", "", "lru, lfu, priority, hybrid, adaptive", 0, 0,
      false, "which pages are evicted first when memory is full",
      "hybrid weighs recency, use, priority and what a page costs to compute "
@@ -149,8 +151,8 @@ constexpr Setting kSettings[] = {
      "Further requests would wait for minutes, so they are refused and told when to come again."},
     {"max-waiting-tokens", Kind::kInteger, kLimits, "131072", "", "tokens", 1, int64_t{1} << 40,
      true,
-     "how many tokens the prompts of all waiting requests may have (one request alone may have "
-     "more)",
+     "how many tokens the prompts of all waiting requests may have (a request may have "
+     "more if no other request of its tenant waits)",
      "A few long prompts keep a machine busy for as long as many short ones."},
     {"max-running", Kind::kInteger, kLimits, "16", "", "requests", 1, 256, true,
      "how many requests run together",

@@ -46,10 +46,10 @@ enum class QkNorm : uint8_t { kNone, kHead, kWhole };
 enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 
 // The longest context that is used, even if the model's own is longer: one message can have this
-// many token ids (wire/limits.h). The switches of ModelConfig let one decoder cover all families
-// (model/config_family.h).
+// many token ids (wire/limits.h).
 inline constexpr int kContextServedMax = 1 << 22;
 
+// The switches let one decoder cover all families (model/config_family.h).
 struct ModelConfig {
   std::string model_type;      // a family's name
   int layers = 0;              // num_hidden_layers

@@ -99,9 +99,9 @@ struct GenerateRequest {
   // before the request's own chunks, but after a system prompt. The output is retained and, unless
   // it is cancelled, becomes the session's next turn. A session begins with its first turn.
   std::string session;  // <= 128 bytes without control characters
-  // The output that ended the conversation before. Its turn, and everything that its own prompt was
-  // made of, come before what `chunks` or `messages` add. The earlier system prompt is used only if
-  // `chunks` or `messages` have none. Not with a session.
+  // The last output of the conversation that this request continues. Its turn, and everything that
+  // its own prompt was made of, come before what `chunks` or `messages` add. The earlier system
+  // prompt is used only if `chunks` or `messages` have none. Not with a session.
   std::string previous_output;
   // The outputs whose turns are in `messages`. They become parents of the output, as chunks do that
   // a request names. Only with messages and retain_output; at most kParentIdsMax.

@@ -70,8 +70,9 @@ class IdlePrefill {
   bool is_computed() const { return computing_ || loading_; }
   bool is_loading() const { return loading_; }
 
-  // Brings the first chain to where a slice of it can be computed. Chains that need no computing,
-  // or have no room, end on the way. False if no chain is left, or the first one is being loaded.
+  // Brings the first chain to where a slice of it can be computed. Chains before it that need no
+  // computing, or for which there is no room, leave the queue. False if no chain is left, or the
+  // first one is being loaded.
   bool start();
   // Precondition: the queue is not empty.
   const Reprefill& first() const { return queue_.front(); }

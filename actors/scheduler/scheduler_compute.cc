@@ -190,9 +190,10 @@ int64_t SchedulerCore::known_tokens(const Request& request) {
   return static_cast<int64_t>(found.pages.size()) * kPageTokens + stored.tokens;
 }
 
-// Returns the time until the request's first token, if nothing else comes. It is the time to
-// prefill its own prompt and the prompts that come before it: running ones that are shorter or,
-// while the request waits, all running ones and those before it in the queue.
+// Returns the time until the request's first token, if nothing else comes. That is the time to
+// prefill the request's own prompt and those that come first. If the request waits, these are all
+// running prompts and those before it in the queue; if it runs, they are the running prompts that
+// are shorter.
 double SchedulerCore::us_before_answer(const Request& request) const {
   const auto done = [](const Request& other) {
     const int64_t committed = other.sequence ? other.sequence->committed() : 0;

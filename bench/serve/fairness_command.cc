@@ -215,7 +215,8 @@ Phase describe(const char* name, const std::vector<Sample>& samples) {
 Status check(const FairnessOptions& options, const Stage& stage) {
   RETURN_IF_ERROR(stage.check_context("--prompt-tokens",
                                       options.light_prompt_tokens + options.light_max_tokens));
-  // The number in front of a prompt takes a few more tokens.
+  // Each flood prompt begins with a number, which takes a few more tokens; kTemplateTokens has room
+  // for it.
   return stage.check_context(
       "--flood-prompt-tokens",
       options.flood_prompt_tokens + kTemplateTokens + options.flood_max_tokens);

@@ -59,7 +59,7 @@ class LayerCache {
   std::vector<uint8_t*> pages_;
 };
 
-// Computes attention of the last `tokens` tokens of `keys`, for all heads of one layer.
+// Computes the attention of the last `tokens` of `keys` tokens, for all heads of one layer.
 void attend(const Setup& setup, const KernelOptions& options, const LayerCache& cache, size_t layer,
             int64_t tokens, int64_t keys, const std::vector<float>& queries,
             std::vector<float>& outputs, const AlignedBytes& scratch) {

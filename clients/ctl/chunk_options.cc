@@ -96,9 +96,10 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
   };
   add("pin", "Protect the chunks from expiry and deletion, and their KV pages from eviction")
       .parse_complete_callback(set(update.pinned, true));
-  add("unpin", "Undo one pin; when no pin is left, holders that have expired end")
+  add("unpin",
+      "Undo one pin; when no pin is left, holders whose time is over, which the pins kept, end")
       .parse_complete_callback(set(update.pinned, false));
-  add("publish", "Let every tenant find chunks; only tenant \"local\" may do this")
+  add("publish", "Let every tenant find the chunks; only tenant \"local\" may do this")
       .parse_complete_callback(set(update.published, true));
   add("unpublish", "Make published chunks private again")
       .parse_complete_callback(set(update.published, false));

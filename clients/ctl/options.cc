@@ -108,7 +108,7 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
                   "Sample from this many of the likeliest tokens (0: all)")
       ->check(whole_number(wire::kTopKMax));
   add("--min-p", sampling.min_p,
-      "Leave out tokens that are less likely than this share of the likeliest one");
+      "Leave out tokens whose probability is below this share of the likeliest token's");
   add_penalties(command, sampling);
   command.add_option("--seed", sampling.seed, "The same seed gives the same text")
       ->check(seed_number());
@@ -188,7 +188,7 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       ->excludes("--raw");
   CLI::Option* stream =
       command.add_flag("--stream", generate.stream,
-                       "Print the answer as it comes, even if this is not a terminal; with "
+                       "Print the answer as it comes, even if the output is not a terminal; with "
                        "--json: JSON lines");
   command
       .add_option(
@@ -214,7 +214,8 @@ void add_upkeep(CLI::App& app, Parsed& parsed) {
   parsed.backup = app.add_subcommand("backup", "Copy everything that a daemon keeps on disk");
   parsed.backup
       ->add_option("DIR", upkeep.directory,
-                   "The folder of the copy, a state directory; it must be empty, or not exist yet")
+                   "The folder for the copy, which becomes a state directory; it must be empty, or "
+                   "not exist yet")
       ->check(text())
       ->required();
   for (CLI::App* command : {parsed.fsck, parsed.backup}) {
@@ -394,7 +395,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
   app.footer(
       "Exit codes: 0 done; 1 the request failed, a command failed in a piped chat, or a check\n"
       "found a problem; 2 the command line, or what it asks for, is wrong; 3 no daemon answers;\n"
-      "4 generate answered, but a token limit or the end of the context cut the answer.");
+      "4 generate answered, but a token limit or the context's end cut the answer short.");
   Parsed parsed;
   add_commands(app, parsed);
   try {

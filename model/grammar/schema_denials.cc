@@ -61,8 +61,8 @@ Result<std::vector<Denial>> SchemaDocument::ways_to_deny(const OrderedJson& sche
   std::vector<Denial> ways;
   std::string left_out;
   for (const auto& [name, value] : schema.items()) {
-    // In the older form, "exclusiveMinimum" and "exclusiveMaximum" only say whether the limit
-    // itself is left out.
+    // In older drafts "exclusiveMinimum" and "exclusiveMaximum" are booleans, which only say
+    // whether `minimum` or `maximum` itself is allowed.
     if (!is_demand(name) || (name.starts_with("exclusive") && value.is_boolean())) continue;
     const auto* known = std::ranges::find(kDeniable, name);
     if (known == std::end(kDeniable)) {

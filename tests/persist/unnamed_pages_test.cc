@@ -1,5 +1,6 @@
-// Pages in files that no database row names. Pages of a commit that did not come are removed at the
-// next start. Pages whose rows were lost are found again, until something is deleted.
+// Pages in files that no database row names. Pages whose commit did not complete are removed at the
+// next start. Pages whose rows were lost are found again; if nobody knows whose text they have,
+// they are removed with the first chunk that is deleted.
 #include <gtest/gtest.h>
 
 #include <string>

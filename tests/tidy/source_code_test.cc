@@ -32,7 +32,7 @@ TEST(Blanking, removes_literals) {
 TEST(Blanking, removes_raw_strings) {
   EXPECT_EQ(blank_comments_and_literals("x = R\"(a\"b)\";y"), "x = R       ;y");
   EXPECT_EQ(blank_comments_and_literals("R\"d()\" )\nd\")d\";z"), "R       \n     ;z");
-  // Letters that are not a prefix leave an ordinary string.
+  // After letters that are no prefix of a string, the string is an ordinary one.
   EXPECT_EQ(blank_comments_and_literals("R_(\"(\") + f(x)"), "R_(   ) + f(x)");
 }
 

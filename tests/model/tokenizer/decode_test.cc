@@ -257,8 +257,8 @@ TEST(TokenizerDecode, malformed_files_are_refused) {
   }
 }
 
-// Thirty steps that each turn a byte into a kilobyte would make a token of one byte 2^300 bytes
-// long.
+// Thirty steps that each turn one byte into a kilobyte would turn a one-byte token into 2^300
+// bytes.
 TEST(TokenizerDecode, growth_is_limited) {
   const std::string kilobyte(1024, 'a');
   const auto growth_of = [](const std::vector<Json>& row) {
