@@ -62,6 +62,11 @@ size_t attention_scratch_floats(int head_dim) {
   return kAttentionRowsMax * row;
 }
 
+size_t attention_total_floats(int head_dim) {
+  // The largest score and the sum have 64 bytes, so that the values are aligned.
+  return 16 + static_cast<size_t>(padded_head_dim(head_dim));
+}
+
 Isa best_isa() {
   for (const Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2, Isa::kNeon}) {
     if (vector_kernels(isa) != nullptr) return isa;

@@ -16,6 +16,7 @@
 // thread count, but other bits than the rest.
 #pragma once
 
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -108,6 +109,14 @@ struct AttentionArgs {
   const int32_t* positions;            // [rows]: absolute position of the row's token
   float* const* outputs;               // [rows]: head_dim floats each
   float* scratch;                      // attention_scratch_floats(head_dim), 64-byte aligned
+  // The splits of this call: [split_begin, split_end). Pages of other splits are not read.
+  int split_begin = 0;
+  int split_end = INT_MAX;
+  // Continues one attention over several calls. [rows], each attention_total_floats(head_dim): the
+  // softmax over the splits of earlier calls; all 0 before the first one. Calls over ascending
+  // ranges of splits give the bits of one call over all. A row's output is written by the call that
+  // has the row's own position. nullptr: there is only one call.
+  float* const* totals = nullptr;
 };
 
 // A u8 is off by up to 1/510 of the tile's largest probability; for all 64 keys together this is
@@ -120,6 +129,8 @@ inline constexpr float kFineTileShare = 8.0f;
 // The largest number of rows for which a tile of K and V is read once.
 inline constexpr int kAttentionRowsMax = 32;
 size_t attention_scratch_floats(int head_dim);
+// The floats of one row of AttentionArgs::totals.
+size_t attention_total_floats(int head_dim);
 
 // All functions are pure except for their outputs, and may run on any thread.
 struct Kernels {

@@ -180,7 +180,7 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
 // Adds one tile of the split to all rows that see it, and marks these rows in `seen`.
 template <class V, class D, KvType kType>
 inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& scratch, int tile,
-                           bool* seen) {
+                           int last_tile, bool* seen) {
   uint64_t visible[kAttentionRowsMax];
   for (int row = 0; row < args.rows; ++row) {
     visible[row] = visible_keys(args, args.positions[row], tile);
@@ -195,7 +195,7 @@ inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& sc
     for (; end < args.rows && visible[end] != 0 && args.pages[end][tile] == page; ++end) {
       seen[end] = true;
     }
-    const bool more = tile < args.positions[begin] / kTileKeys;
+    const bool more = tile < args.positions[begin] / kTileKeys && tile < last_tile;
     const uint8_t* next_page = more ? args.pages[begin][tile + 1] : nullptr;
     add_tile<V, D, kType>(args, scratch, page, next_page, visible, begin, end);
     begin = end;
@@ -237,6 +237,35 @@ inline void start_split(const AttentionArgs& args, const AttentionScratch& scrat
   }
 }
 
+// A row of AttentionArgs::totals: largest score, sum, and the values from kTotalValues on. A sum of
+// 0 means that the row has seen no key yet: the largest score adds 1 to it.
+inline constexpr int kTotalMax = 0, kTotalSum = 1, kTotalValues = 16;
+
+template <class V>
+inline void load_totals(const AttentionArgs& args, const AttentionScratch& scratch, bool* any) {
+  for (int row = 0; row < args.rows; ++row) {
+    const float* total = args.totals[row];
+    any[row] = total[kTotalSum] != 0;
+    scratch.total_max[row] = total[kTotalMax];
+    scratch.total_sum[row] = total[kTotalSum];
+    float* values = scratch.total_values + row * scratch.width;
+    for (int j = 0; j < scratch.width; j += 16) V::load(total + kTotalValues + j).store(values + j);
+  }
+}
+
+template <class V>
+inline void store_totals(const AttentionArgs& args, const AttentionScratch& scratch,
+                         const bool* any) {
+  for (int row = 0; row < args.rows; ++row) {
+    if (!any[row]) continue;
+    float* total = args.totals[row];
+    total[kTotalMax] = scratch.total_max[row];
+    total[kTotalSum] = scratch.total_sum[row];
+    const float* values = scratch.total_values + row * scratch.width;
+    for (int j = 0; j < scratch.width; j += 16) V::load(values + j).store(total + kTotalValues + j);
+  }
+}
+
 template <class V, class D, KvType kType>
 inline void attention_of_type(const AttentionArgs& args) {
   const AttentionScratch scratch(args);
@@ -250,18 +279,22 @@ inline void attention_of_type(const AttentionArgs& args) {
     latest = args.positions[row] > latest ? args.positions[row] : latest;
   }
   // No row sees the tiles between the sinks and the first window.
-  const int last_tile = latest / kTileKeys;
+  const int last_split = latest / kSplitKeys;
+  const bool ends_here = last_split < args.split_end;
+  const int last_tile = ends_here ? latest / kTileKeys : args.split_end * kSplitTiles - 1;
   const int window_begin = args.window > 0 ? earliest + 1 - args.window : 0;
   const int window_tile = window_begin > 0 ? window_begin / kTileKeys : 0;
   const int sink_tiles = args.window > 0 ? (args.sinks + kTileKeys - 1) / kTileKeys : 0;
   bool any[kAttentionRowsMax] = {};
-  int tile = sink_tiles > 0 ? 0 : window_tile;
+  if (args.totals != nullptr) load_totals<V>(args, scratch, any);
+  int tile = args.split_begin * kSplitTiles;
+  if (tile >= sink_tiles && tile < window_tile) tile = window_tile;
   while (tile <= last_tile) {
     bool seen[kAttentionRowsMax] = {};
     start_split<V>(args, scratch);
     const int split = tile / kSplitTiles;
     for (; tile <= last_tile && tile / kSplitTiles == split;) {
-      add_split_tile<V, D, kType>(args, scratch, tile, seen);
+      add_split_tile<V, D, kType>(args, scratch, tile, last_tile, seen);
       ++tile;
       if (tile >= sink_tiles && tile < window_tile) tile = window_tile;
     }
@@ -271,7 +304,9 @@ inline void attention_of_type(const AttentionArgs& args) {
       any[row] = true;
     }
   }
+  if (args.totals != nullptr) store_totals<V>(args, scratch, any);
   for (int row = 0; row < args.rows; ++row) {
+    if (args.positions[row] / kSplitKeys >= args.split_end) continue;
     const float* values = scratch.total_values + row * scratch.width;
     const V sum = V::set1(scratch.total_sum[row]);
     for_lanes(args.head_dim, [&](int i, int count) {

@@ -112,9 +112,8 @@ float weigh_int8_values(const AttentionArgs& args, const uint8_t* values, uint64
     if ((visible >> slot & 1) != 0) largest = std::max(largest, load_scale(values, width, slot));
   }
   const float inverse = largest > 0 ? 255.0f / largest : 0.0f;
-  const float steps = fine ? 256.0f : 1.0f;  // weights are in steps of the first u8's unit; with
-                                             // `fine`, a second u8 adds steps of 1/256
-                                             // (AttentionArgs)
+  // The weights are in units of the first u8. With `fine`, a second u8 adds 1/256 of these units.
+  const float steps = fine ? 256.0f : 1.0f;
   int weights[kTileKeys] = {};
   for (int slot = 0; slot < kTileKeys; ++slot) {
     if ((visible >> slot & 1) == 0) continue;
@@ -176,6 +175,23 @@ struct Total {
   std::vector<float> values;
 };
 
+// A row of AttentionArgs::totals. A sum of 0 means that the row has seen no key yet: the largest
+// score adds 1 to it.
+constexpr int kTotalMax = 0, kTotalSum = 1, kTotalValues = 16;
+
+Total load_total(const float* from, int head_dim) {
+  if (from[kTotalSum] == 0) return {};
+  return {false, from[kTotalMax], from[kTotalSum],
+          std::vector<float>(from + kTotalValues, from + kTotalValues + head_dim)};
+}
+
+void store_total(const Total& total, float* to) {
+  if (total.empty) return;
+  to[kTotalMax] = total.max;
+  to[kTotalSum] = total.sum;
+  std::ranges::copy(total.values, to + kTotalValues);
+}
+
 void merge(Total& total, State split) {
   const float sum = split.sum;
   if (total.empty) {
@@ -200,7 +216,10 @@ void attention(const AttentionArgs& args) {
     const int position = args.positions[row];
     const Query query(args.queries[row], args.head_dim);
     Total total;
-    for (int begin = 0; begin <= position / kTileKeys; begin += kSplitTiles) {
+    if (args.totals != nullptr) total = load_total(args.totals[row], args.head_dim);
+    const int splits = std::min(args.split_end, position / kSplitKeys + 1);
+    for (int split_index = args.split_begin; split_index < splits; ++split_index) {
+      const int begin = split_index * kSplitTiles;
       State split;
       split.values.assign(args.head_dim, 0.0f);
       bool seen = false;
@@ -212,6 +231,8 @@ void attention(const AttentionArgs& args) {
       }
       if (seen) merge(total, std::move(split));
     }
+    if (args.totals != nullptr) store_total(total, args.totals[row]);
+    if (position / kSplitKeys >= args.split_end) continue;
     for (int d = 0; d < args.head_dim; ++d) args.outputs[row][d] = total.values[d] / total.sum;
   }
 }

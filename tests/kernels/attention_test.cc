@@ -94,6 +94,53 @@ std::vector<GuardedFloats> attend(const Kernels& kernels, const Cache& cache, Wi
   return outputs;
 }
 
+// The same in several calls, which end before these splits. A call sees only the pages of its own
+// splits.
+std::vector<GuardedFloats> attend_in_parts(const Kernels& kernels, const Cache& cache,
+                                           Window window, const std::vector<GuardedFloats>& queries,
+                                           const std::vector<int32_t>& positions,
+                                           const std::vector<int>& ends) {
+  const size_t rows = queries.size();
+  std::vector<GuardedFloats> outputs(rows, GuardedFloats(cache.head_dim, -1));
+  std::vector<GuardedFloats> totals(rows, GuardedFloats(attention_total_floats(cache.head_dim), 0));
+  std::vector<const float*> query_rows(rows);
+  std::vector<float*> output_rows(rows), total_rows(rows);
+  for (size_t r = 0; r < rows; ++r) {
+    query_rows[r] = queries[r].data();
+    output_rows[r] = outputs[r].data();
+    total_rows[r] = totals[r].data();
+  }
+  GuardedFloats scratch(attention_scratch_floats(cache.head_dim), 0, 64);
+  int begin = 0;
+  for (const int end : ends) {
+    std::vector<const uint8_t*> pages(cache.pages.size(), nullptr);
+    for (size_t tile = 0; tile < pages.size(); ++tile) {
+      const int split = static_cast<int>(tile) * kTileKeys / kSplitKeys;
+      if (split >= begin && split < end) pages[tile] = cache.pages[tile];
+    }
+    const std::vector<const uint8_t* const*> row_pages(rows, pages.data());
+    kernels.attention({.kv_type = cache.type,
+                       .head_dim = cache.head_dim,
+                       .scale = 1 / std::sqrt(static_cast<float>(cache.head_dim)),
+                       .soft_cap = window.soft_cap,
+                       .window = window.size,
+                       .sinks = window.sinks,
+                       .pages = row_pages.data(),
+                       .key_offset = cache.key_offset(),
+                       .value_offset = cache.value_offset(),
+                       .rows = static_cast<int>(rows),
+                       .queries = query_rows.data(),
+                       .positions = positions.data(),
+                       .outputs = output_rows.data(),
+                       .scratch = scratch.data(),
+                       .split_begin = begin,
+                       .split_end = end,
+                       .totals = total_rows.data()});
+    begin = end;
+  }
+  return outputs;
+}
+
 // The same for rows of one sequence.
 std::vector<GuardedFloats> attend(const Kernels& kernels, const Cache& cache, Window window,
                                   const std::vector<GuardedFloats>& queries,
@@ -137,6 +184,32 @@ TEST_P(Attention, every_isa_equals_scalar_in_any_grouping_of_rows) {
             << count;
       }
       begin += count;
+    }
+  }
+}
+
+TEST_P(Attention, in_parts_equals_attention_in_one_call) {
+  const auto& [type, head_dim, keys, window] = GetParam();
+  Random random(testing::test_seed());
+  const Cache cache(random, type, head_dim, keys);
+  std::vector<GuardedFloats> queries;
+  std::vector<int32_t> positions;
+  for (const int position : {5, 1023, 1024, 1100, 2047, keys - 3, keys - 2, keys - 1}) {
+    if (position < 0 || position >= keys) continue;
+    positions.push_back(position);
+    queries.push_back(random_floats(random, head_dim, 2));
+  }
+  std::vector<const Kernels*> all = vector_kernels();
+  all.push_back(&scalar());
+  for (const Kernels* kernels : all) {
+    const auto expected = attend(*kernels, cache, window, queries, positions);
+    for (const std::vector<int>& ends : {std::vector<int>{1, 2, 3}, {2, 3}, {1, 3}, {3}}) {
+      const auto actual = attend_in_parts(*kernels, cache, window, queries, positions, ends);
+      for (size_t r = 0; r < queries.size(); ++r) {
+        ASSERT_EQ(std::memcmp(actual[r].data(), expected[r].data(), head_dim * sizeof(float)), 0)
+            << to_string(kernels->isa) << " position " << positions[r] << " in " << ends.size()
+            << " calls";
+      }
     }
   }
 }
