@@ -119,7 +119,7 @@ bool decode_step(Engine& engine, std::vector<Running>& all) {
   const size_t vocab = engine.model.config.vocab_size;
   std::vector<float> hidden(active.size() * engine.model.config.hidden_size);
   std::vector<float> logits(active.size() * vocab);
-  engine.transformer.forward(slices, hidden.data());
+  CHECK(engine.transformer.forward(slices, hidden.data()).ok());
   engine.transformer.logits(hidden.data(), rows, logits.data());
   engine.pool.run(rows, [&](int row, int) {
     Running& running = *active[row];
@@ -238,7 +238,7 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   const auto pages = page_addresses(engine.arena, job.pages);
   const Slice slice = {job.token_ids, job.position, pages, job.sample ? 1 : 0};
   std::vector<float> hidden(engine.model.config.hidden_size);
-  engine.transformer.forward(std::span(&slice, 1), hidden.data());
+  CHECK(engine.transformer.forward(std::span(&slice, 1), hidden.data()).ok());
   if (job.sample) {
     std::vector<float> logits(engine.model.config.vocab_size);
     engine.transformer.logits(hidden.data(), 1, logits.data());

@@ -26,6 +26,8 @@ struct KvLayout {
   size_t page_bytes() const {
     return static_cast<size_t>(layers) * kv_heads * (key_block_bytes + value_block_bytes);
   }
+  // The bytes of one layer of a page, which are contiguous.
+  size_t part_bytes() const { return kv_heads * (key_block_bytes + value_block_bytes); }
   // The offset of the keys of `head` in `layer`; the values follow them.
   size_t key_offset(int layer, int head) const {
     return (static_cast<size_t>(layer) * kv_heads + head) * (key_block_bytes + value_block_bytes);

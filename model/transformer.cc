@@ -31,7 +31,12 @@ KvLayout kv_layout(const ModelConfig& config, KvType type) {
 
 Transformer::Transformer(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
                          const KvLayout& layout, ThreadPool& pool)
-    : config_(config), weights_(weights), kernels_(kernels), layout_(layout), pool_(pool) {
+    : config_(config),
+      weights_(weights),
+      kernels_(kernels),
+      layout_(layout),
+      pool_(pool),
+      attention_pass_(config_, kernels, layout, pool, kRowsMax) {
   const bool quantized =
       weights.layers.front().qkv.matrix.quantized() || weights.lm_head().quantized();
   const ActivationSizes sizes = activation_sizes(config, quantized, kRowsMax);
@@ -56,14 +61,13 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   projected_ = take(output_stride_ * kRowsMax);
   cos_ = take(sizes.angles * kRowsMax * sizes.ropes);
   sin_ = take(sizes.angles * kRowsMax * sizes.ropes);
-  scratch_ = take(sizes.attention_scratch * pool.threads());
   if (!quantized) return;
   quantized_ = allocate_aligned(sizes.quantized_bytes);
   expanded_bytes_ = sizes.expanded_bytes;
   expanded_ = allocate_aligned(expanded_bytes_ * pool.threads());
 }
 
-void Transformer::forward(std::span<const Slice> slices, float* hidden) {
+Status Transformer::forward(std::span<const Slice> slices, float* hidden) {
   // Slices are cut into passes of at most kRowsMax rows, in order.
   std::vector<int> done(slices.size(), 0);
   size_t first = 0;
@@ -75,7 +79,7 @@ void Transformer::forward(std::span<const Slice> slices, float* hidden) {
       take[i] = std::min(left, kRowsMax - rows);
       rows += take[i];
     }
-    run_pass(slices, done, take, hidden);
+    RETURN_IF_ERROR(run_pass(slices, done, take, hidden));
     for (size_t i = first; i < slices.size(); ++i) {
       done[i] += take[i];
       for (int row = done[i] - take[i]; row < done[i]; ++row) {
@@ -88,6 +92,7 @@ void Transformer::forward(std::span<const Slice> slices, float* hidden) {
       ++first;
     }
   }
+  return {};
 }
 
 template <class Body>
@@ -103,8 +108,8 @@ void Transformer::for_rows(const Body& body) {
   });
 }
 
-void Transformer::run_pass(std::span<const Slice> slices, std::span<const int> skip,
-                           std::span<const int> take, float* hidden) {
+Status Transformer::run_pass(std::span<const Slice> slices, std::span<const int> skip,
+                             std::span<const int> take, float* hidden) {
   rows_.clear();
   for (size_t i = 0; i < slices.size(); ++i) {
     const Slice& slice = slices[i];
@@ -116,25 +121,34 @@ void Transformer::run_pass(std::span<const Slice> slices, std::span<const int> s
     }
   }
   embed(slices);
-  plan_attention(slices);
+  attention_pass_.begin(rows_, slices);
+  Status done = run_layers(slices);
+  attention_pass_.end();
+  RETURN_IF_ERROR(std::move(done));
+  for_rows([&](int row) {
+    kernels_.rms_norm(residual_ + size_t(row) * config_.hidden_size, weights_.final_norm.data(),
+                      config_.rms_norm_eps, config_.hidden_size,
+                      hidden + size_t(row) * config_.hidden_size);
+  });
+  return {};
+}
+
+Status Transformer::run_layers(std::span<const Slice> slices) {
   for (int layer = 0; layer < config_.layers; ++layer) {
     const LayerWeights& w = weights_.layers[layer];
     project_qkv(w, slices, layer);
     if (layer == config_.layers - 1) {
       // The last layer's K and V are written; from here on only the wanted rows matter.
       keep_output_rows();
-      if (rows_.empty()) return;
-      plan_attention(slices);
+      if (rows_.empty()) return {};
+      attention_pass_.keep(rows_);
     }
-    attend(slices, layer);
+    RETURN_IF_ERROR(attention_pass_.attend(layer, {qkv_ + w.qkv.offset[0], qkv_stride_},
+                                           {attention_, attention_stride_}));
     finish_layer(w);
     if (observer_) observer_(layer, rows_, residual_);
   }
-  for_rows([&](int row) {
-    kernels_.rms_norm(residual_ + size_t(row) * config_.hidden_size, weights_.final_norm.data(),
-                      config_.rms_norm_eps, config_.hidden_size,
-                      hidden + size_t(row) * config_.hidden_size);
-  });
+  return {};
 }
 
 void Transformer::embed(std::span<const Slice> slices) {
@@ -156,30 +170,6 @@ void Transformer::embed(std::span<const Slice> slices) {
       ropes_[i].angles(rows_[row].position, cos_ + angles, sin_ + angles);
     }
   });
-}
-
-void Transformer::plan_attention(std::span<const Slice> slices) {
-  const int rows = static_cast<int>(rows_.size());
-  attention_order_.resize(rows);
-  std::iota(attention_order_.begin(), attention_order_.end(), 0);
-  // Puts sequences with common pages next to each other; the rows of one sequence stay in order.
-  std::ranges::stable_sort(attention_order_, [&](int a, int b) {
-    if (rows_[a].slice == rows_[b].slice) return false;
-    const KvPages left = slices[rows_[a].slice].pages, right = slices[rows_[b].slice].pages;
-    return std::ranges::lexicographical_compare(left, right);
-  });
-  const int group = config_.query_heads / config_.kv_heads;
-  const int pairs = rows * group;
-  // A task has as many rows as one tile can serve, or fewer, so that every thread has work.
-  const int tasks_per_head = (pool_.threads() + config_.kv_heads - 1) / config_.kv_heads;
-  const int share = (pairs + tasks_per_head - 1) / tasks_per_head;
-  const int per_task = std::clamp(share, 1, kAttentionRowsMax);
-  attention_tasks_.clear();
-  for (int head = 0; head < config_.kv_heads; ++head) {
-    for (int pair = 0; pair < pairs; pair += per_task) {
-      attention_tasks_.push_back({head, pair, std::min(pairs, pair + per_task)});
-    }
-  }
 }
 
 void Transformer::set_input(const PackedMatrix& w, const float* x, int rows, int row) {
@@ -259,49 +249,13 @@ void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slic
       kernels_.rope(k, config_.kv_heads, dim, rotary_dim, cos, sin);
     }
     uint8_t* page = slices[row.slice].pages[row.position / kPageTokens];
+    CHECK(page != nullptr);
     for (int head = 0; head < config_.kv_heads; ++head) {
       kernels_.write_kv(layout_.type, dim, static_cast<int>(row.position % kPageTokens),
                         k + size_t(head) * dim, v + size_t(head) * dim,
                         page + layout_.key_offset(layer, head),
                         page + layout_.value_offset(layer, head));
     }
-  });
-}
-
-void Transformer::attend(std::span<const Slice> slices, int layer) {
-  const int dim = config_.head_dim;
-  const int group = config_.query_heads / config_.kv_heads;
-  const size_t scratch = round_up(attention_scratch_floats(dim), size_t{16});
-  const int query_offset = weights_.layers[layer].qkv.offset[0];
-  pool_.run(static_cast<int>(attention_tasks_.size()), [&](int index, int thread) {
-    const AttentionTask& task = attention_tasks_[index];
-    const float* queries[kAttentionRowsMax];
-    float* outputs[kAttentionRowsMax];
-    int32_t positions[kAttentionRowsMax];
-    const uint8_t* const* pages[kAttentionRowsMax];
-    for (int pair = task.pair_begin; pair < task.pair_end; ++pair) {
-      const int row = attention_order_[pair / group];
-      const int head = task.kv_head * group + pair % group;
-      const int i = pair - task.pair_begin;
-      queries[i] = qkv_ + row * qkv_stride_ + query_offset + size_t(head) * dim;
-      outputs[i] = attention_ + row * attention_stride_ + size_t(head) * dim;
-      positions[i] = static_cast<int32_t>(rows_[row].position);
-      pages[i] = slices[rows_[row].slice].pages.data();
-    }
-    kernels_.attention({.kv_type = layout_.type,
-                        .head_dim = dim,
-                        .scale = config_.attention_scale,
-                        .soft_cap = config_.attention_soft_cap,
-                        .window = config_.window[layer],
-                        .sinks = 0,
-                        .pages = pages,
-                        .key_offset = layout_.key_offset(layer, task.kv_head),
-                        .value_offset = layout_.value_offset(layer, task.kv_head),
-                        .rows = task.pair_end - task.pair_begin,
-                        .queries = queries,
-                        .positions = positions,
-                        .outputs = outputs,
-                        .scratch = scratch_ + thread * scratch});
   });
 }
 

@@ -9,20 +9,13 @@
 #include "cache/kv_view.h"
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
+#include "model/attention_pass.h"
 #include "model/config.h"
 #include "model/rope.h"
+#include "model/slice.h"
 #include "model/weights.h"
 
 namespace cascade {
-
-// Consecutive tokens of one sequence. Everything before `position` is in the pages already.
-struct Slice {
-  std::span<const int32_t> token_ids;  // each in [0, vocab_size)
-  int64_t position = 0;                // of the first token; position + size <= 64 * pages.size()
-  KvPages pages;                       // of the whole chain; slots from `position` on are written
-  // Which tokens' final hidden states are wanted: the last `outputs` of the slice.
-  int outputs = 0;
-};
 
 // The layout of pages for `config` with K and V held as `type`.
 KvLayout kv_layout(const ModelConfig& config, KvType type);
@@ -44,19 +37,16 @@ class Transformer {
 
   // Runs the slices; different slices are different sequences. `hidden` receives the wanted hidden
   // states after the final norm, slice by slice, [sum of outputs, hidden_size].
-  // Preconditions (CHECKed): as stated at Slice.
-  void forward(std::span<const Slice> slices, float* hidden);
+  // Preconditions (CHECKed): as stated at Slice. Errors: those of a slice's reader, and none
+  // without one. After an error, K and V of any of the slices' tokens may be missing, and `hidden`
+  // is incomplete; the same call may be made again.
+  Status forward(std::span<const Slice> slices, float* hidden);
 
   // logits[r] = LM head * hidden[r]; hidden [rows, hidden_size], logits [rows, vocab_size]. All NaN
   // where a value of hidden[r] is not finite.
   void logits(const float* hidden, int rows, float* logits);
 
-  // One token of a pass; `slice` is the index of its slice.
-  struct Row {
-    int slice;
-    int64_t position;
-    bool output;
-  };
+  using Row = SliceRow;
   // Called after every layer with the rows of the pass and their residual stream
   // [rows, hidden_size]; after the last layer with the wanted rows only. For measurements.
   using Observer = std::function<void(int layer, std::span<const Row>, const float* residual)>;
@@ -66,17 +56,10 @@ class Transformer {
   const Kernels& kernels() const { return kernels_; }
 
  private:
-  // Attention of up to kAttentionRowsMax (token, query head) pairs of one KV head.
-  struct AttentionTask {
-    int kv_head;
-    int pair_begin;  // pair = index in attention_order_ * heads per KV head + head
-    int pair_end;
-  };
-
-  void run_pass(std::span<const Slice> slices, std::span<const int> skip, std::span<const int> take,
-                float* hidden);
+  Status run_pass(std::span<const Slice> slices, std::span<const int> skip,
+                  std::span<const int> take, float* hidden);
+  Status run_layers(std::span<const Slice> slices);
   void embed(std::span<const Slice> slices);
-  void plan_attention(std::span<const Slice> slices);
   // Sets the input of the next matrix product, which has `rows` rows: quantises row `row` if `w` is
   // quantised, else does nothing.
   void set_input(const PackedMatrix& w, const float* x, int rows, int row);
@@ -85,7 +68,6 @@ class Transformer {
                 int panel_begin, int panel_end, int thread);
   void gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows, float* y);
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
-  void attend(std::span<const Slice> slices, int layer);
   void finish_layer(const LayerWeights& w);
   // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
   // is empty; also calls set_input() for `w`.
@@ -108,8 +90,7 @@ class Transformer {
 
   // The pass in progress; buffers are [kRowsMax, ...].
   std::vector<Row> rows_;
-  std::vector<int> attention_order_;  // rows; those that share pages are neighbours
-  std::vector<AttentionTask> attention_tasks_;
+  AttentionPass attention_pass_;
   AlignedBytes memory_;
   size_t qkv_stride_, gate_up_stride_, attention_stride_, output_stride_;
   float* residual_;   // [rows, hidden_size]
@@ -121,7 +102,6 @@ class Transformer {
   size_t angles_stride_;
   float* cos_;                 // [ropes][kRowsMax, angles_stride]: rotary_dim / 2 each
   float* sin_;                 // the same
-  float* scratch_;             // [threads, attention_scratch_floats]
   AlignedBytes quantized_;     // rows of quantised input
   AlignedBytes expanded_;      // [threads]: scratch of quantised products
   size_t expanded_bytes_ = 0;  // of one thread

@@ -42,7 +42,7 @@ void IdentityBatch::start_mates() {
     mate.done = static_cast<size_t>(mate.plan->start);
     slices.push_back({std::span(mate.ids).first(mate.done), 0, mate.pages, 0});
   }
-  transformer_.forward(slices, nullptr);
+  CHECK(transformer_.forward(slices, nullptr).ok());
 }
 
 // Lets a mate that shares pages begin as soon as the sequence has full pages.
@@ -119,7 +119,7 @@ void IdentityBatch::call() {
     rows += wanted;
   }
   std::vector<float> hidden(static_cast<size_t>(rows) * transformer_.config().hidden_size);
-  transformer_.forward(slices, hidden.data());
+  CHECK(transformer_.forward(slices, hidden.data()).ok());
   keep(hidden, rows, rows_before, outputs);
 }
 

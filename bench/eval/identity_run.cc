@@ -112,7 +112,7 @@ Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool re
     const size_t outputs = end - std::max(begin, std::min(end, wanted_from));
     const Slice slice = {std::span(drawn.ids).subspan(begin, end - begin),
                          static_cast<int64_t>(begin), run.pages, static_cast<int>(outputs)};
-    one.forward(std::span(&slice, 1), hidden);
+    CHECK(one.forward(std::span(&slice, 1), hidden).ok());
     hidden += outputs * width;
   }
   // The logits are computed one by one, as decoding does.
@@ -143,7 +143,7 @@ void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, Identi
     const size_t take = sizes.next(tokens - done, random);
     const Slice slice = {std::span(drawn.donor_ids).subspan(done, take), static_cast<int64_t>(done),
                          pages, 0};
-    donor.forward(std::span(&slice, 1), nullptr);
+    CHECK(donor.forward(std::span(&slice, 1), nullptr).ok());
     done += take;
   }
   donor.observe({});

@@ -74,7 +74,7 @@ Status Session::fits(int64_t tokens) const {
 
 void Session::forward(std::span<const int32_t> ids, int outputs, float* hidden) {
   const Slice slice = {ids, length_, pages_, outputs};
-  transformer_.forward(std::span(&slice, 1), hidden);
+  CHECK(transformer_.forward(std::span(&slice, 1), hidden).ok());
   length_ += static_cast<int64_t>(ids.size());
 }
 

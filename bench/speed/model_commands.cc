@@ -139,7 +139,7 @@ class Bench {
     for (int64_t from = begin; from < end; from += kSliceTokens) {
       const int64_t to = std::min(end, from + kSliceTokens);
       const Slice slice = {std::span(ids_).subspan(from, to - from), from, pages, to == end};
-      transformer_->forward(std::span(&slice, 1), hidden.data());
+      CHECK(transformer_->forward(std::span(&slice, 1), hidden.data()).ok());
     }
     logits(hidden.data(), 1);
   }
@@ -151,7 +151,7 @@ class Bench {
     for (const auto& pages : sequences) {
       slices.push_back({std::span(ids_).subspan(position, 1), position, pages, 1});
     }
-    transformer_->forward(slices, hidden.data());
+    CHECK(transformer_->forward(slices, hidden.data()).ok());
     logits(hidden.data(), static_cast<int>(sequences.size()));
   }
 

@@ -139,7 +139,7 @@ class Machine {
     std::vector<Step> steps;
     for (int i = 0; i < count; ++i) {
       const Slice slice = {feed, position, addresses, 1};
-      engine_.transformer.forward(std::span(&slice, 1), hidden.data());
+      CHECK(engine_.transformer.forward(std::span(&slice, 1), hidden.data()).ok());
       engine_.transformer.logits(hidden.data(), 1, logits.data());
       position += static_cast<int64_t>(feed.size());
       const auto sampled = sample(logits, params_of(wish.sample), history_of(wish, generated),

@@ -149,7 +149,7 @@ void check_batches(Subject& subject, Isa isa, size_t tokens, Random& random) {
     size_t rows = 0;
     for (const Slice& slice : slices) rows += slice.token_ids.size();
     std::vector<float> hidden(rows * width);
-    transformer.forward(slices, hidden.data());
+    CHECK(transformer.forward(slices, hidden.data()).ok());
     auto from = hidden.begin();
     for (size_t i = 0; i < slices.size(); ++i) {
       const auto floats = static_cast<ptrdiff_t>(slices[i].token_ids.size() * width);
@@ -178,7 +178,7 @@ void check_reuse(Subject& subject, Isa isa, const Ids& ids, const Trace& expecte
   }
   const ChainPages first(subject.layout(), other.size());
   const Slice whole = {other, 0, first.pages(), 0};
-  transformer.forward(std::span(&whole, 1), nullptr);
+  CHECK(transformer.forward(std::span(&whole, 1), nullptr).ok());
 
   ChainPages second(subject.layout(), ids.size());
   for (size_t page = 0; page < shared / kPageTokens; ++page) second.share(page, first);
@@ -187,7 +187,7 @@ void check_reuse(Subject& subject, Isa isa, const Ids& ids, const Trace& expecte
   trace.hidden.resize(ids.size() * width);
   const Slice rest = {std::span(ids).subspan(shared), static_cast<int64_t>(shared), second.pages(),
                       static_cast<int>(ids.size() - shared)};
-  transformer.forward(std::span(&rest, 1), trace.hidden.data() + shared * width);
+  CHECK(transformer.forward(std::span(&rest, 1), trace.hidden.data() + shared * width).ok());
   trace.kv = second.written(ids.size());
   ASSERT_EQ(trace, expected) << subject.what() << to_string(isa) << ", reusing " << shared;
 }

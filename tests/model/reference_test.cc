@@ -89,7 +89,7 @@ class Stepper {
     const int rows = static_cast<int>(ids.size());
     std::vector<float> hidden(ids.size() * static_cast<size_t>(model_.config.hidden_size));
     const Slice slice = {ids, position, pages.pages(), rows};
-    transformer_.forward(std::span(&slice, 1), hidden.data());
+    CHECK(transformer_.forward(std::span(&slice, 1), hidden.data()).ok());
     std::vector<float> logits(ids.size() * static_cast<size_t>(model_.config.vocab_size));
     transformer_.logits(hidden.data(), rows, logits.data());
     return logits;

@@ -160,7 +160,7 @@ inline Trace run_chain(Transformer& transformer, const KvLayout& layout, const I
     const size_t size = std::min(slice, ids.size() - begin);
     const Slice piece = {std::span(ids).subspan(begin, size), static_cast<int64_t>(begin),
                          pages.pages(), static_cast<int>(size)};
-    transformer.forward(std::span(&piece, 1), trace.hidden.data() + begin * width);
+    CHECK(transformer.forward(std::span(&piece, 1), trace.hidden.data() + begin * width).ok());
   }
   trace.kv = pages.written(ids.size());
   return trace;

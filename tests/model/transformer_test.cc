@@ -149,7 +149,7 @@ TEST(Transformer, gives_the_states_that_are_wanted_slice_by_slice) {
     }
     // A guard lies behind the last state: nothing is written beyond the wanted states.
     std::vector<float> hidden(expected.size() + width, 12345.0f);
-    transformer.forward(slices, hidden.data());
+    CHECK(transformer.forward(slices, hidden.data()).ok());
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), hidden.begin()));
     ASSERT_EQ(std::count(hidden.end() - ptrdiff_t(width), hidden.end(), 12345.0f),
               static_cast<ptrdiff_t>(width));
@@ -168,7 +168,7 @@ TEST(Transformer, without_wanted_states_it_still_writes_k_and_v) {
   const Trace trace = run_chain(transformer, model.layout(), ids, 100);
   const ChainPages pages(model.layout(), 100);
   const Slice slice = {ids, 0, pages.pages(), 0};
-  transformer.forward(std::span(&slice, 1), nullptr);
+  CHECK(transformer.forward(std::span(&slice, 1), nullptr).ok());
   EXPECT_EQ(pages.written(100), trace.kv);
 }
 
@@ -176,7 +176,7 @@ TEST(Transformer, empty_slices_and_empty_batches_are_nothing) {
   RandomModel model;
   ThreadPool pool(2);
   Transformer transformer = model.transformer(pool);
-  transformer.forward({}, nullptr);
+  CHECK(transformer.forward({}, nullptr).ok());
   transformer.logits(nullptr, 0, nullptr);
   const Ids ids = {1, 2, 3};
   const ChainPages pages(model.layout(), 3), other(model.layout(), 3);
@@ -185,10 +185,10 @@ TEST(Transformer, empty_slices_and_empty_batches_are_nothing) {
                                      {{}, 64, pages.pages(), 0},
                                      {ids, 0, pages.pages(), 1},
                                      {{}, 0, other.pages(), 0}};
-  transformer.forward(slices, hidden.data());
+  CHECK(transformer.forward(slices, hidden.data()).ok());
   const Trace trace = run_chain(transformer, model.layout(), ids, 3);
   EXPECT_TRUE(std::equal(hidden.begin(), hidden.end(), trace.hidden.end() - 24));
-  transformer.forward(std::span(slices).first(2), nullptr);
+  CHECK(transformer.forward(std::span(slices).first(2), nullptr).ok());
 }
 
 TEST(Transformer, a_slice_writes_its_own_slots_only) {
@@ -199,10 +199,10 @@ TEST(Transformer, a_slice_writes_its_own_slots_only) {
   const Ids ids = random_ids(random, 150, 50);
   const ChainPages pages(model.layout(), 192);
   const Slice first = {std::span(ids).first(100), 0, pages.pages(), 0};
-  transformer.forward(std::span(&first, 1), nullptr);
+  CHECK(transformer.forward(std::span(&first, 1), nullptr).ok());
   const auto before = pages.written(192);
   const Slice second = {std::span(ids).subspan(100), 100, pages.pages(), 0};
-  transformer.forward(std::span(&second, 1), nullptr);
+  CHECK(transformer.forward(std::span(&second, 1), nullptr).ok());
   const auto after = pages.written(192);
   const size_t token = before.size() / 192;
   EXPECT_TRUE(std::equal(before.begin(), before.begin() + ptrdiff_t(100 * token), after.begin()));
@@ -263,7 +263,7 @@ TEST(Transformer, the_position_of_a_chain_in_memory_does_not_matter) {
   std::reverse(shuffled.begin(), shuffled.end());
   std::vector<float> hidden(256 * 24);
   const Slice slice = {ids, 0, shuffled, 256};
-  transformer.forward(std::span(&slice, 1), hidden.data());
+  CHECK(transformer.forward(std::span(&slice, 1), hidden.data()).ok());
   EXPECT_EQ(hidden, trace.hidden);
 }
 
@@ -313,7 +313,7 @@ TEST(TransformerDeath, slices_that_break_their_rules_are_bugs) {
   std::vector<float> hidden(65 * 24);
   const auto forward = [&](const Ids& ids, int64_t position, int outputs) {
     const Slice slice = {ids, position, pages.pages(), outputs};
-    transformer.forward(std::span(&slice, 1), hidden.data());
+    CHECK(transformer.forward(std::span(&slice, 1), hidden.data()).ok());
   };
   EXPECT_DEATH(forward({50}, 0, 1), "check failed") << "beyond the vocabulary";
   EXPECT_DEATH(forward({-1}, 0, 1), "check failed");

@@ -1,0 +1,271 @@
+// Groups, tasks and stages; the sums themselves are the kernels'.
+#include "model/attention_pass.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/checked.h"
+
+namespace cascade {
+namespace {
+
+constexpr int kSplitPages = kSplitKeys / kPageTokens;
+
+// The pages of a stage whose parts fit `bytes`: whole splits, at least one.
+size_t stage_pages(const KvLayout& layout, size_t bytes) {
+  return std::max<size_t>(1, bytes / (layout.part_bytes() * kSplitPages)) * kSplitPages;
+}
+
+int64_t page_of(int64_t position) {
+  return position / kPageTokens;
+}
+
+}  // namespace
+
+AttentionPass::AttentionPass(const ModelConfig& config, const Kernels& kernels,
+                             const KvLayout& layout, ThreadPool& pool, int rows_max,
+                             size_t stage_bytes)
+    : config_(config),
+      kernels_(kernels),
+      layout_(layout),
+      pool_(pool),
+      rows_max_(rows_max),
+      pages_max_(stage_pages(layout, stage_bytes)),
+      windows_(config.window),
+      scratch_floats_(round_up(attention_scratch_floats(config.head_dim), size_t{16})) {
+  std::ranges::sort(windows_);
+  windows_.erase(std::ranges::unique(windows_).begin(), windows_.end());
+  scratch_ = allocate_aligned(scratch_floats_ * sizeof(float) * pool.threads());
+}
+
+void AttentionPass::begin(std::span<const SliceRow> rows, std::span<const Slice> slices) {
+  rows_ = rows;
+  slices_ = slices;
+  sequences_.clear();
+  find_sequences();
+  plan_groups(rows);
+  if (!sequences_.empty()) begin_reading();
+}
+
+void AttentionPass::keep(std::span<const SliceRow> rows) {
+  rows_ = rows;
+  plan_groups(rows);
+}
+
+void AttentionPass::end() {
+  if (stream_) stream_->stop();
+  rows_ = {};
+  slices_ = {};
+}
+
+// Collects the slices of which a row may see an absent page. The rows of a slice are neighbours.
+void AttentionPass::find_sequences() {
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const SliceRow& row = rows_[i];
+    const Slice& slice = slices_[row.slice];
+    const bool is_last = i + 1 == rows_.size() || rows_[i + 1].slice != row.slice;
+    if (slice.absent == nullptr || !is_last) continue;
+    auto sequence = std::make_unique<Sequence>();
+    sequence->slice = row.slice;
+    for (int64_t page = 0; page <= page_of(row.position); ++page) {
+      if (slice.pages[page] == nullptr) sequence->absent.push_back(static_cast<int32_t>(page));
+    }
+    if (sequence->absent.empty()) continue;
+    sequence->pages.resize(page_of(row.position) + 1);
+    for (const int window : windows_) {
+      sequence->stages.push_back(plan_stages(*sequence, window));
+    }
+    sequences_.push_back(std::move(sequence));
+  }
+}
+
+// Cuts the splits that some row sees into stages.
+std::vector<AttentionPass::Stage> AttentionPass::plan_stages(const Sequence& sequence,
+                                                             int window) const {
+  int64_t earliest = INT64_MAX, latest = 0;
+  for (const SliceRow& row : rows_) {
+    if (row.slice != sequence.slice) continue;
+    earliest = std::min(earliest, row.position);
+    latest = std::max(latest, row.position);
+  }
+  const int64_t first_key = window > 0 ? std::max<int64_t>(0, earliest + 1 - window) : 0;
+  const auto first = std::ranges::lower_bound(sequence.absent, page_of(first_key));
+  std::span<const int32_t> left(first, sequence.absent.end());
+  std::vector<Stage> stages;
+  const int splits = static_cast<int>(latest / kSplitKeys) + 1;
+  Stage stage = {static_cast<int>(first_key / kSplitKeys), 0, {}};
+  for (int split = stage.split_begin; split < splits; ++split) {
+    size_t count = stage.absent.size();
+    while (count < left.size() && left[count] < (split + 1) * kSplitPages) ++count;
+    if (count > pages_max_) {
+      stages.push_back(stage);
+      left = left.subspan(stage.absent.size());
+      count -= stage.absent.size();
+      stage.split_begin = split;
+    }
+    stage.absent = left.first(count);
+    stage.split_end = split + 1;
+  }
+  stages.push_back(stage);
+  return stages;
+}
+
+const std::vector<AttentionPass::Stage>& AttentionPass::stages_of(const Sequence& sequence,
+                                                                  int layer) const {
+  const auto window = std::ranges::lower_bound(windows_, config_.window[layer]);
+  return sequence.stages[window - windows_.begin()];
+}
+
+// The parts are read in the order in which attend() uses them.
+void AttentionPass::begin_reading() {
+  if (stream_ == nullptr) {
+    stream_ = std::make_unique<KvPartStream>(layout_.part_bytes(), pages_max_);
+    totals_ = allocate_aligned(sizeof(float) * rows_max_ * config_.query_heads *
+                               attention_total_floats(config_.head_dim));
+  }
+  std::vector<KvPartStream::Piece> pieces;
+  for (int layer = 0; layer < config_.layers; ++layer) {
+    for (const auto& sequence : sequences_) {
+      const auto is_output = [&](const SliceRow& row) {
+        return row.slice == sequence->slice && row.output;
+      };
+      // In the last layer only outputs are attended.
+      if (layer + 1 == config_.layers && std::ranges::none_of(rows_, is_output)) continue;
+      for (const Stage& stage : stages_of(*sequence, layer)) {
+        if (stage.absent.empty()) continue;
+        pieces.push_back({slices_[sequence->slice].absent, layer, stage.absent});
+      }
+    }
+  }
+  stream_->start(std::move(pieces));
+}
+
+// The first group has the rows whose pages are all in memory; then each sequence has a group.
+void AttentionPass::plan_groups(std::span<const SliceRow> rows) {
+  groups_.assign(1 + sequences_.size(), {});
+  for (size_t i = 0; i < sequences_.size(); ++i) groups_[1 + i].sequence = sequences_[i].get();
+  for (int row = 0; row < static_cast<int>(rows.size()); ++row) {
+    const auto has_row = [&](const Group& group) {
+      return group.sequence != nullptr && group.sequence->slice == rows[row].slice;
+    };
+    const auto group = std::ranges::find_if(groups_, has_row);
+    (group == groups_.end() ? groups_.front() : *group).order.push_back(row);
+  }
+  for (Group& group : groups_) plan_tasks(group);
+}
+
+void AttentionPass::plan_tasks(Group& group) const {
+  // Puts sequences with common pages next to each other; the rows of one sequence stay in order.
+  std::ranges::stable_sort(group.order, [&](int a, int b) {
+    if (rows_[a].slice == rows_[b].slice) return false;
+    const KvPages left = slices_[rows_[a].slice].pages, right = slices_[rows_[b].slice].pages;
+    return std::ranges::lexicographical_compare(left, right);
+  });
+  const int pairs = static_cast<int>(group.order.size()) * (config_.query_heads / config_.kv_heads);
+  // A task has as many rows as one tile can serve, or fewer, so that every thread has work.
+  const int tasks_per_head = (pool_.threads() + config_.kv_heads - 1) / config_.kv_heads;
+  const int share = (pairs + tasks_per_head - 1) / tasks_per_head;
+  const int per_task = std::clamp(share, 1, kAttentionRowsMax);
+  for (int head = 0; head < config_.kv_heads; ++head) {
+    for (int pair = 0; pair < pairs; pair += per_task) {
+      group.tasks.push_back({head, pair, std::min(pairs, pair + per_task)});
+    }
+  }
+}
+
+Status AttentionPass::attend(int layer, const Queries& queries, const Outputs& outputs) {
+  for (Group& group : groups_) {
+    if (group.order.empty()) continue;
+    if (group.sequence == nullptr) {
+      run(group, {layer, queries, outputs});
+    } else {
+      RETURN_IF_ERROR(attend_sequence(group, {layer, queries, outputs}));
+    }
+  }
+  return {};
+}
+
+Status AttentionPass::attend_sequence(Group& group, Call call) {
+  for (const int row : group.order) {
+    for (int head = 0; head < config_.query_heads; ++head) {
+      std::memset(total(row, head), 0, sizeof(float) * attention_total_floats(config_.head_dim));
+    }
+  }
+  Sequence& sequence = *group.sequence;
+  const KvPages pages = slices_[sequence.slice].pages;
+  // Parts have the bytes of one layer only, and the kernels count from the beginning of a page.
+  const size_t layer_offset = layout_.part_bytes() * call.layer;
+  for (const Stage& stage : stages_of(sequence, call.layer)) {
+    const size_t end =
+        std::min<size_t>(size_t(stage.split_end) * kSplitPages, sequence.pages.size());
+    for (size_t page = size_t(stage.split_begin) * kSplitPages; page < end; ++page) {
+      sequence.pages[page] = pages[page];
+    }
+    if (!stage.absent.empty()) {
+      ASSIGN_OR_RETURN(const uint8_t* part, stream_->next());
+      for (const int32_t page : stage.absent) {
+        sequence.pages[page] = part - layer_offset;
+        part += layout_.part_bytes();
+      }
+    }
+    call.stage = &stage;
+    run(group, call);
+  }
+  return {};
+}
+
+void AttentionPass::run(const Group& group, const Call& call) {
+  pool_.run(static_cast<int>(group.tasks.size()),
+            [&](int task, int thread) { run_task(group, call, group.tasks[task], thread); });
+}
+
+void AttentionPass::run_task(const Group& group, const Call& call, const Task& task, int thread) {
+  const int dim = config_.head_dim;
+  const int heads = config_.query_heads / config_.kv_heads;
+  const float* queries[kAttentionRowsMax];
+  float* outputs[kAttentionRowsMax];
+  float* totals[kAttentionRowsMax];
+  int32_t positions[kAttentionRowsMax];
+  const uint8_t* const* pages[kAttentionRowsMax];
+  for (int pair = task.pair_begin; pair < task.pair_end; ++pair) {
+    const int row = group.order[pair / heads];
+    const int head = task.kv_head * heads + pair % heads;
+    const int i = pair - task.pair_begin;
+    queries[i] = call.queries.data + row * call.queries.stride + size_t(head) * dim;
+    outputs[i] = call.outputs.data + row * call.outputs.stride + size_t(head) * dim;
+    positions[i] = static_cast<int32_t>(rows_[row].position);
+    pages[i] = slices_[rows_[row].slice].pages.data();
+    if (group.sequence == nullptr) continue;
+    pages[i] = group.sequence->pages.data();
+    totals[i] = total(row, head);
+  }
+  AttentionArgs args = {
+      .kv_type = layout_.type,
+      .head_dim = dim,
+      .scale = config_.attention_scale,
+      .soft_cap = config_.attention_soft_cap,
+      .window = config_.window[call.layer],
+      .sinks = 0,
+      .pages = pages,
+      .key_offset = layout_.key_offset(call.layer, task.kv_head),
+      .value_offset = layout_.value_offset(call.layer, task.kv_head),
+      .rows = task.pair_end - task.pair_begin,
+      .queries = queries,
+      .positions = positions,
+      .outputs = outputs,
+      .scratch = reinterpret_cast<float*>(scratch_.get()) + thread * scratch_floats_};
+  if (call.stage != nullptr) {
+    args.split_begin = call.stage->split_begin;
+    args.split_end = call.stage->split_end;
+    args.totals = totals;
+  }
+  kernels_.attention(args);
+}
+
+float* AttentionPass::total(int row, int head) const {
+  const size_t index = size_t(row) * config_.query_heads + head;
+  return reinterpret_cast<float*>(totals_.get()) + index * attention_total_floats(config_.head_dim);
+}
+
+}  // namespace cascade

@@ -1,0 +1,123 @@
+// The attention of one forward pass: which rows are computed together, and parts of pages that are
+// read for it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "cache/kv_view.h"
+#include "kernels/kernels.h"
+#include "kernels/packed_matrix.h"
+#include "kernels/thread_pool.h"
+#include "model/config.h"
+#include "model/kv_part_stream.h"
+#include "model/slice.h"
+
+namespace cascade {
+
+// Rows of sequences whose pages are all in memory are attended together. A sequence with absent
+// pages is attended for itself, in *stages*: a stage is a range of splits whose absent parts fit a
+// buffer. While one stage is computed, the parts of the next one are read, also those of the next
+// layer. The bits are those of a pass with all pages in memory.
+//
+// Kernels, pool and configuration must outlive this. One thread.
+class AttentionPass {
+ public:
+  // The largest size of each of the two buffers that absent parts are read into; at least one split
+  // fits, whatever its size.
+  static constexpr size_t kStageBytes = size_t{32} << 20;
+
+  // Passes have up to `rows_max` rows. `stage_bytes` is for tests.
+  AttentionPass(const ModelConfig& config, const Kernels& kernels, const KvLayout& layout,
+                ThreadPool& pool, int rows_max, size_t stage_bytes = kStageBytes);
+
+  // Plans a pass over these rows, and begins to read absent parts. `rows` and `slices` must stay
+  // until end().
+  void begin(std::span<const SliceRow> rows, std::span<const Slice> slices);
+  // From here on there are only these rows: those of begin() that are outputs, in the same order.
+  // Comes after attend() of the last layer but one.
+  void keep(std::span<const SliceRow> rows);
+
+  // Rows of floats: row r begins at `data` + r * `stride`, with all query heads one after the
+  // other.
+  struct Queries {
+    const float* data;
+    size_t stride;
+  };
+  struct Outputs {
+    float* data;
+    size_t stride;
+  };
+  // Attends the rows in `layer`; call it for all layers, ascending. Their own K and V are in the
+  // pages already. Errors: those of a slice's reader; only end() may follow.
+  Status attend(int layer, const Queries& queries, const Outputs& outputs);
+  // Ends the pass, also an incomplete one.
+  void end();
+
+ private:
+  // Attention of up to kAttentionRowsMax (token, query head) pairs of one KV head.
+  struct Task {
+    int kv_head;
+    int pair_begin;  // pair = index in Group::order * heads per KV head + head
+    int pair_end;
+  };
+  struct Stage {
+    int split_begin;
+    int split_end;
+    std::span<const int32_t> absent;  // pages, ascending
+  };
+  // A sequence with absent pages.
+  struct Sequence {
+    int slice;
+    std::vector<int32_t> absent;             // all absent pages that a row may see
+    std::vector<std::vector<Stage>> stages;  // one list for each of windows_
+    std::vector<const uint8_t*> pages;       // those of the stage in progress
+  };
+  struct Group {
+    std::vector<int> order;  // rows; those that share pages are neighbours
+    std::vector<Task> tasks;
+    Sequence* sequence = nullptr;  // nullptr: all pages are in memory
+  };
+  // What the tasks of one call have in common.
+  struct Call {
+    int layer;
+    Queries queries;
+    Outputs outputs;
+    const Stage* stage = nullptr;
+  };
+
+  void plan_groups(std::span<const SliceRow> rows);
+  void plan_tasks(Group& group) const;
+  void find_sequences();
+  std::vector<Stage> plan_stages(const Sequence& sequence, int window) const;
+  void begin_reading();
+  const std::vector<Stage>& stages_of(const Sequence& sequence, int layer) const;
+  Status attend_sequence(Group& group, Call call);
+  void run(const Group& group, const Call& call);
+  void run_task(const Group& group, const Call& call, const Task& task, int thread);
+  float* total(int row, int head) const;
+
+  const ModelConfig& config_;
+  const Kernels& kernels_;
+  const KvLayout layout_;
+  ThreadPool& pool_;
+  const int rows_max_;
+  const size_t pages_max_;    // of one stage
+  std::vector<int> windows_;  // the different windows of the layers
+  AlignedBytes scratch_;      // [threads, scratch_floats_]
+  const size_t scratch_floats_;
+
+  // The pass in progress.
+  std::span<const SliceRow> rows_;
+  std::span<const Slice> slices_;
+  std::vector<Group> groups_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;
+  // Made when a pass first has absent pages.
+  std::unique_ptr<KvPartStream> stream_;
+  AlignedBytes totals_;  // [rows_max, query heads, attention_total_floats]
+};
+
+}  // namespace cascade

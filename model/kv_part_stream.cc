@@ -1,0 +1,83 @@
+// Piece i is read into buffer i % 2, as soon as the caller has let go of piece i - 2.
+#include "model/kv_part_stream.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/checked.h"
+
+namespace cascade {
+
+KvPartStream::KvPartStream(size_t part_bytes, size_t pages_max)
+    : pages_max_(pages_max),
+      // Whole pages of memory, so that files can be read without the system's cache.
+      buffer_bytes_(round_up(part_bytes * pages_max, size_t{4096})),
+      memory_(allocate_aligned(2 * buffer_bytes_)),
+      thread_([this] { run(); }) {}
+
+KvPartStream::~KvPartStream() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void KvPartStream::start(std::vector<Piece> pieces) {
+  {
+    const std::lock_guard lock(mutex_);
+    CHECK(pieces_.empty() && !reading_);
+    for (const Piece& piece : pieces) CHECK(piece.pages.size() <= pages_max_);
+    pieces_ = std::move(pieces);
+  }
+  changed_.notify_all();
+}
+
+Result<const uint8_t*> KvPartStream::next() {
+  std::unique_lock lock(mutex_);
+  const size_t piece = taken_;
+  CHECK(piece < pieces_.size());
+  ++taken_;  // lets go of the piece before it
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return read_ > piece || error_; });
+  if (read_ <= piece) return *error_;
+  return memory_.get() + piece % 2 * buffer_bytes_;
+}
+
+void KvPartStream::stop() {
+  std::unique_lock lock(mutex_);
+  // No read begins while there are no pieces.
+  pieces_.resize(std::min(pieces_.size(), read_ + (reading_ ? 1 : 0)));
+  changed_.wait(lock, [&] { return !reading_; });
+  pieces_.clear();
+  read_ = taken_ = 0;
+  error_.reset();
+}
+
+void KvPartStream::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] {
+      // Both buffers are free until the caller takes the first piece; then it holds one.
+      const size_t begun_max = std::max(taken_ + 1, size_t{2});
+      return ending_ || (read_ < std::min(pieces_.size(), begun_max) && !error_);
+    });
+    if (ending_) return;
+    const Piece piece = pieces_[read_];
+    uint8_t* const to = memory_.get() + read_ % 2 * buffer_bytes_;
+    reading_ = true;
+    lock.unlock();
+    Status status = piece.reader->read(piece.layer, piece.pages, to);
+    lock.lock();
+    reading_ = false;
+    if (status.ok()) {
+      ++read_;
+    } else {
+      error_ = std::move(status).error();
+    }
+    changed_.notify_all();
+  }
+}
+
+}  // namespace cascade

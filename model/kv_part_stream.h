@@ -1,0 +1,67 @@
+// Reads parts of pages ahead of their use, on a thread of its own.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "kernels/packed_matrix.h"
+#include "model/slice.h"
+
+namespace cascade {
+
+// Two buffers: while the caller computes with one, the other is filled. The caller's functions are
+// called by one thread.
+class KvPartStream {
+ public:
+  // Parts that are read together.
+  struct Piece {
+    KvPartReader* reader;
+    int layer;
+    std::span<const int32_t> pages;  // at most pages_max
+  };
+
+  // Each buffer holds `pages_max` parts of `part_bytes`. Starts the thread.
+  KvPartStream(size_t part_bytes, size_t pages_max);
+  ~KvPartStream();
+  KvPartStream(const KvPartStream&) = delete;
+  KvPartStream& operator=(const KvPartStream&) = delete;
+
+  size_t pages_max() const { return pages_max_; }
+
+  // Begins to read the pieces, in order. Their readers and pages must stay until stop().
+  // Precondition: nothing is being read (stop()).
+  void start(std::vector<Piece> pieces);
+
+  // Waits for the next piece, and returns its parts. They stay until the next call of next() or
+  // stop(). Precondition: there is another piece, and no call since start() failed. Errors: the
+  // reader's.
+  Result<const uint8_t*> next();
+
+  // Waits for the read in progress, and drops the pieces that are left. May be called at any time.
+  void stop();
+
+ private:
+  void run();
+
+  const size_t pages_max_;
+  const size_t buffer_bytes_;
+  AlignedBytes memory_;  // two buffers
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Piece> pieces_;
+  size_t read_ = 0;             // pieces whose read has ended
+  size_t taken_ = 0;            // pieces that next() has returned
+  bool reading_ = false;        // the thread is inside a reader
+  std::optional<Error> error_;  // of the piece pieces_[read_]; nothing is read after it
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,42 @@
+// What a forward pass computes: consecutive tokens of sequences, and where their K and V are.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "cache/kv_view.h"
+
+namespace cascade {
+
+// Reads K and V of one sequence that are not in memory, in parts: a part is one layer of a page,
+// KvLayout::part_bytes() bytes. One thread at a time.
+class KvPartReader {
+ public:
+  virtual ~KvPartReader() = default;
+  // Reads the parts of `layer` of these pages, numbered by their places in the chain, into `to`,
+  // one after the other. Only parts that were verified may be counted as read. After an error,
+  // `to` may have been written to.
+  virtual Status read(int layer, std::span<const int32_t> pages, uint8_t* to) = 0;
+};
+
+// Consecutive tokens of one sequence. Everything before `position` is in the pages already.
+struct Slice {
+  std::span<const int32_t> token_ids;  // each in [0, vocab_size)
+  int64_t position = 0;                // of the first token; position + size <= 64 * pages.size()
+  // Of the whole chain. Slots from `position` on are written; their pages are in memory. A page
+  // before them may be nullptr if `absent` reads it.
+  KvPages pages;
+  // Which tokens' final hidden states are wanted: the last `outputs` of the slice.
+  int outputs = 0;
+  KvPartReader* absent = nullptr;
+};
+
+// One token of a pass; `slice` is the index of its slice.
+struct SliceRow {
+  int slice;
+  int64_t position;
+  bool output;
+};
+
+}  // namespace cascade
