@@ -28,6 +28,9 @@ struct KvLayout {
   }
   // The bytes of one layer of a page, which are contiguous.
   size_t part_bytes() const { return kv_heads * (key_block_bytes + value_block_bytes); }
+  // From one part to the next where parts lie alone, in buffers and files: a multiple of 4,096
+  // bytes, as files that are read without the system's cache need it.
+  size_t part_stride() const { return (part_bytes() + 4095) / 4096 * 4096; }
   // The offset of the keys of `head` in `layer`; the values follow them.
   size_t key_offset(int layer, int head) const {
     return (static_cast<size_t>(layer) * kv_heads + head) * (key_block_bytes + value_block_bytes);

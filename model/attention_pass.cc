@@ -14,7 +14,7 @@ constexpr int kSplitPages = kSplitKeys / kPageTokens;
 
 // The pages of a stage whose parts fit `bytes`: whole splits, at least one.
 size_t stage_pages(const KvLayout& layout, size_t bytes) {
-  return std::max<size_t>(1, bytes / (layout.part_bytes() * kSplitPages)) * kSplitPages;
+  return std::max<size_t>(1, bytes / (layout.part_stride() * kSplitPages)) * kSplitPages;
 }
 
 int64_t page_of(int64_t position) {
@@ -120,7 +120,7 @@ const std::vector<AttentionPass::Stage>& AttentionPass::stages_of(const Sequence
 // The parts are read in the order in which attend() uses them.
 void AttentionPass::begin_reading() {
   if (stream_ == nullptr) {
-    stream_ = std::make_unique<KvPartStream>(layout_.part_bytes(), pages_max_);
+    stream_ = std::make_unique<KvPartStream>(layout_.part_stride(), pages_max_);
     totals_ = allocate_aligned(sizeof(float) * rows_max_ * config_.query_heads *
                                attention_total_floats(config_.head_dim));
   }
@@ -206,7 +206,7 @@ Status AttentionPass::attend_sequence(Group& group, Call call) {
       ASSIGN_OR_RETURN(const uint8_t* part, stream_->next());
       for (const int32_t page : stage.absent) {
         sequence.pages[page] = part - layer_offset;
-        part += layout_.part_bytes();
+        part += layout_.part_stride();
       }
     }
     call.stage = &stage;

@@ -4,15 +4,23 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/checked.h"
 
 namespace cascade {
+namespace {
 
-KvPartStream::KvPartStream(size_t part_bytes, size_t pages_max)
+constexpr size_t kAlignment = 4096;  // files can be read without the system's cache into it
+
+uint8_t* align(uint8_t* memory) {
+  return memory + (kAlignment - reinterpret_cast<uintptr_t>(memory) % kAlignment) % kAlignment;
+}
+
+}  // namespace
+
+KvPartStream::KvPartStream(size_t part_stride, size_t pages_max)
     : pages_max_(pages_max),
-      // Whole pages of memory, so that files can be read without the system's cache.
-      buffer_bytes_(round_up(part_bytes * pages_max, size_t{4096})),
-      memory_(allocate_aligned(2 * buffer_bytes_)),
+      buffer_bytes_(part_stride * pages_max),
+      memory_(allocate_aligned(2 * buffer_bytes_ + kAlignment)),
+      buffers_(align(memory_.get())),
       thread_([this] { run(); }) {}
 
 KvPartStream::~KvPartStream() {
@@ -42,7 +50,7 @@ Result<const uint8_t*> KvPartStream::next() {
   changed_.notify_all();
   changed_.wait(lock, [&] { return read_ > piece || error_; });
   if (read_ <= piece) return *error_;
-  return memory_.get() + piece % 2 * buffer_bytes_;
+  return buffer(piece);
 }
 
 void KvPartStream::stop() {
@@ -65,7 +73,7 @@ void KvPartStream::run() {
     });
     if (ending_) return;
     const Piece piece = pieces_[read_];
-    uint8_t* const to = memory_.get() + read_ % 2 * buffer_bytes_;
+    uint8_t* const to = buffer(read_);
     reading_ = true;
     lock.unlock();
     Status status = piece.reader->read(piece.layer, piece.pages, to);

@@ -26,8 +26,8 @@ class KvPartStream {
     std::span<const int32_t> pages;  // at most pages_max
   };
 
-  // Each buffer holds `pages_max` parts of `part_bytes`. Starts the thread.
-  KvPartStream(size_t part_bytes, size_t pages_max);
+  // Each buffer holds `pages_max` parts, `part_stride` bytes each. Starts the thread.
+  KvPartStream(size_t part_stride, size_t pages_max);
   ~KvPartStream();
   KvPartStream(const KvPartStream&) = delete;
   KvPartStream& operator=(const KvPartStream&) = delete;
@@ -48,10 +48,12 @@ class KvPartStream {
 
  private:
   void run();
+  uint8_t* buffer(size_t piece) const { return buffers_ + piece % 2 * buffer_bytes_; }
 
   const size_t pages_max_;
   const size_t buffer_bytes_;
-  AlignedBytes memory_;  // two buffers
+  AlignedBytes memory_;
+  uint8_t* buffers_;  // two, in memory_, at a multiple of 4,096 bytes
 
   std::mutex mutex_;
   std::condition_variable changed_;

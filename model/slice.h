@@ -14,9 +14,9 @@ namespace cascade {
 class KvPartReader {
  public:
   virtual ~KvPartReader() = default;
-  // Reads the parts of `layer` of these pages, numbered by their places in the chain, into `to`,
-  // one after the other. Only parts that were verified may be counted as read. After an error,
-  // `to` may have been written to.
+  // Reads the parts of `layer` of these pages, numbered by their places in the chain, into `to`:
+  // each at a multiple of KvLayout::part_stride(), as `to` itself. What is between two parts may be
+  // overwritten. Parts are verified. After an error, all of `to` may have been overwritten.
   virtual Status read(int layer, std::span<const int32_t> pages, uint8_t* to) = 0;
 };
 
@@ -24,8 +24,8 @@ class KvPartReader {
 struct Slice {
   std::span<const int32_t> token_ids;  // each in [0, vocab_size)
   int64_t position = 0;                // of the first token; position + size <= 64 * pages.size()
-  // Of the whole chain. Slots from `position` on are written; their pages are in memory. A page
-  // before them may be nullptr if `absent` reads it.
+  // The pages of the whole chain. Slots from `position` on are written; their pages are in memory.
+  // A page before them may be nullptr if `absent` reads it.
   KvPages pages;
   // Which tokens' final hidden states are wanted: the last `outputs` of the slice.
   int outputs = 0;

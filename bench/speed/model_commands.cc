@@ -9,6 +9,7 @@
 #include "bench/speed/bounds.h"
 #include "bench/speed/machine.h"
 #include "bench/speed/peak_probe.h"
+#include "bench/speed/spilled_chain.h"
 #include "cache/page_arena.h"
 #include "model/model.h"
 #include "model/transformer.h"
@@ -29,6 +30,7 @@ struct Demand {
   int64_t sequences;
   const char* tokens_option;
   const char* memory_option;
+  int64_t kv_memory;  // the most bytes of K and V in memory; 0: all of them
 
   int64_t pages() const { return sequences * pages_of(tokens); }
 };
@@ -45,8 +47,10 @@ Status check_context(const Demand& demand, const ModelConfig& config) {
 // Checks that the machine's memory holds the pages, the logits, and what measuring the bandwidth on
 // `threads` threads takes. The weights are in memory already.
 Status check_memory(const Demand& demand, const Model& model, int threads) {
-  const double pages_bytes =
+  const double all_bytes =
       static_cast<double>(demand.pages()) * static_cast<double>(model.kv_layout.page_bytes());
+  const auto bytes_max = static_cast<double>(demand.kv_memory);
+  const double pages_bytes = demand.kv_memory > 0 ? std::min(all_bytes, bytes_max) : all_bytes;
   const double logits_bytes =
       static_cast<double>(demand.sequences) * model.config.vocab_size * sizeof(float);
   const double read_bytes = static_cast<double>(kPeakReadBytes) * threads;
@@ -64,6 +68,13 @@ std::vector<int64_t> lengths_within(int64_t room, std::initializer_list<int64_t>
   if (lengths.empty()) lengths.push_back(room);
   return lengths;
 }
+
+// The pages of one sequence. Its K and V may be more than `spilled` has memory for; nullptr: all
+// are in memory.
+struct BenchSequence {
+  std::vector<uint8_t*> pages;
+  SpilledChain* spilled = nullptr;
+};
 
 // A model, random tokens, and the pages into which their K and V are computed.
 class Bench {
@@ -93,8 +104,15 @@ class Bench {
     bench->header_["weights_mb"] = static_cast<double>(model.weights.bytes()) / 1e6;
     bench->header_["kv_bytes_per_token"] = kv_bytes(model.kv_layout, 1);
     RETURN_IF_ERROR(check_memory(demand, model, setup.pool->threads()));
-    ASSIGN_OR_RETURN(bench->arena_,
-                     PageArena::create(model.kv_layout.page_bytes(), demand.pages()));
+    if (demand.kv_memory > 0) {
+      ASSIGN_OR_RETURN(bench->spilled_,
+                       SpilledChain::create(model.kv_layout, demand.pages(),
+                                            static_cast<uint64_t>(demand.kv_memory), kSliceTokens,
+                                            options.spill_dir));
+    } else {
+      ASSIGN_OR_RETURN(bench->arena_,
+                       PageArena::create(model.kv_layout.page_bytes(), demand.pages()));
+    }
     bench->transformer_ = std::make_unique<Transformer>(model.config, model.weights, *setup.kernels,
                                                         model.kv_layout, *setup.pool);
     std::mt19937_64 random(1);
@@ -133,32 +151,51 @@ class Bench {
     return pages;
   }
 
-  // Computes tokens [begin, end) into `pages`, and the logits of the last token.
-  void prefill(const std::vector<uint8_t*>& pages, int64_t begin, int64_t end) {
+  // The first sequence, of up to `tokens` tokens.
+  BenchSequence sequence(int64_t tokens) {
+    if (spilled_) return {{}, spilled_.get()};
+    return {pages(0, pages_of(tokens))};
+  }
+  // The bytes of K and V that were read from the file so far.
+  uint64_t bytes_read() const { return spilled_ ? spilled_->bytes_read() : 0; }
+
+  // Computes tokens [begin, end) into the sequence's pages, and the logits of the last token.
+  // Errors: those of SpilledChain.
+  Status prefill(const BenchSequence& sequence, int64_t begin, int64_t end) {
     std::vector<float> hidden(model_->config.hidden_size);
     for (int64_t from = begin; from < end; from += kSliceTokens) {
       const int64_t to = std::min(end, from + kSliceTokens);
-      const Slice slice = {std::span(ids_).subspan(from, to - from), from, pages, to == end};
-      CHECK(transformer_->forward(std::span(&slice, 1), hidden.data()).ok());
+      ASSIGN_OR_RETURN(const Slice slice, slice_of(sequence, from, to, to == end));
+      RETURN_IF_ERROR(transformer_->forward(std::span(&slice, 1), hidden.data()));
     }
     logits(hidden.data(), 1);
+    return {};
   }
 
-  // Computes one token for each sequence, at `position`.
-  void step(const std::vector<std::vector<uint8_t*>>& sequences, int64_t position) {
+  // Computes one token for each sequence, at `position`. Errors: those of SpilledChain.
+  Status step(std::span<const BenchSequence> sequences, int64_t position) {
     std::vector<float> hidden(sequences.size() * model_->config.hidden_size);
     std::vector<Slice> slices;
-    for (const auto& pages : sequences) {
-      slices.push_back({std::span(ids_).subspan(position, 1), position, pages, 1});
+    for (const BenchSequence& sequence : sequences) {
+      ASSIGN_OR_RETURN(slices.emplace_back(), slice_of(sequence, position, position + 1, 1));
     }
-    CHECK(transformer_->forward(slices, hidden.data()).ok());
+    RETURN_IF_ERROR(transformer_->forward(slices, hidden.data()));
     logits(hidden.data(), static_cast<int>(sequences.size()));
+    return {};
   }
 
   const OrderedJson& header_row() const { return header_; }
 
  private:
   Bench() = default;
+
+  // Tokens [begin, end) of the sequence, with their pages in memory.
+  Result<Slice> slice_of(const BenchSequence& sequence, int64_t begin, int64_t end, int outputs) {
+    const auto ids = std::span(ids_).subspan(begin, end - begin);
+    if (sequence.spilled == nullptr) return Slice{ids, begin, sequence.pages, outputs};
+    RETURN_IF_ERROR(sequence.spilled->bring(begin, end));
+    return Slice{ids, begin, sequence.spilled->pages(), outputs, sequence.spilled};
+  }
 
   void logits(const float* hidden, int rows) {
     logits_.resize(static_cast<size_t>(rows) * model_->config.vocab_size);
@@ -168,14 +205,15 @@ class Bench {
   std::optional<Setup> setup_;
   OrderedJson header_;
   std::unique_ptr<Model> model_;
-  std::optional<PageArena> arena_;
+  std::optional<PageArena> arena_;         // one of these two
+  std::unique_ptr<SpilledChain> spilled_;  // --kv-memory
   std::unique_ptr<Transformer> transformer_;
   std::vector<int32_t> ids_;
   std::vector<float> logits_;
 };
 
 // The pages of each sequence of one row of `decode`. All sequences have `depth` tokens already.
-using Batch = std::vector<std::vector<uint8_t*>>;
+using Batch = std::vector<BenchSequence>;
 
 // The first sequence has the bench's first pages, up to `depth`; the other sequences' copies come
 // after them.
@@ -183,17 +221,17 @@ Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
   const int64_t needed = pages_of(depth + kDecodeSteps);
   const int64_t common = shared / kPageTokens;
   const size_t page_bytes = bench.model().kv_layout.page_bytes();
-  Batch result = {bench.pages(0, needed)};
+  Batch result = {bench.sequence(depth + kDecodeSteps)};
   int64_t next = needed;
   for (int64_t i = 1; i < batch; ++i) {
     std::vector<uint8_t*> pages = bench.pages(0, common);
     const auto own = bench.pages(next, needed - common);
     next += needed - common;
     for (size_t j = 0; j < own.size(); ++j) {
-      std::memcpy(own[j], result[0][common + j], page_bytes);
+      std::memcpy(own[j], result[0].pages[common + j], page_bytes);
     }
     pages.insert(pages.end(), own.begin(), own.end());
-    result.push_back(std::move(pages));
+    result.push_back({std::move(pages)});
   }
   return result;
 }
@@ -205,15 +243,26 @@ struct DecodeCase {
   int64_t shared;  // common first tokens, in whole pages
 };
 
+// Adds what a run with --kv-memory reads from its file, on average. measure() runs once more than
+// it measures.
+void add_reads(OrderedJson& row, uint64_t bytes, int repeats, double seconds) {
+  const double each = static_cast<double>(bytes) / (repeats + 1);
+  row["kv_read_gb"] = each / 1e9;
+  row["kv_read_gb_per_s"] = each / seconds / 1e9;
+}
+
 // Returns the tokens per second. `private_rate` is the rate of the same batch with nothing in
 // common.
-double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_case,
-                      double private_rate, const ModelBenchOptions& options) {
+Result<double> add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_case,
+                              double private_rate, const ModelBenchOptions& options) {
   const int64_t batch = decode_case.batch, depth = decode_case.depth, shared = decode_case.shared;
   const Batch sequences = make_batch(bench, batch, depth, shared);
+  const uint64_t read_before = bench.bytes_read();
+  Status done;
   const auto [samples, peak_memory] = bench.measure(options.common.repeats, [&] {
-    for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences, depth + i);
+    for (int i = 0; i < kDecodeSteps && done.ok(); ++i) done = bench.step(sequences, depth + i);
   });
+  RETURN_IF_ERROR(std::move(done));
   const Model& model = bench.model();
   Work work = matrix_work(model.weights, static_cast<double>(batch), static_cast<double>(batch));
   for (int64_t i = 0; i < batch; ++i) {
@@ -233,6 +282,10 @@ double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_cas
   row["share_of_bound"] = samples.share([&](double seconds, const Peak& peak) {
     return bound_s(work, peak) / (seconds / kDecodeSteps);
   });
+  if (options.kv_memory > 0) {
+    add_reads(row, bench.bytes_read() - read_before, options.common.repeats,
+              samples.samples().median());
+  }
   row["peak_memory_mb"] = static_cast<double>(peak_memory) / 1e6;
   report.add(std::move(row));
   return rate;
@@ -247,17 +300,22 @@ Status prefill(const ModelBenchOptions& options) {
   const std::vector<int64_t> lengths =
       options.tokens.empty() ? lengths_within(room, {512, 2048, 8192}) : options.tokens;
   const int64_t longest = std::ranges::max(lengths) + depth;
-  const Demand demand = {longest, 1, options.tokens.empty() ? "--depth" : "--tokens", "--tokens"};
+  const Demand demand = {longest, 1, options.tokens.empty() ? "--depth" : "--tokens",
+                         options.kv_memory > 0 ? "--kv-memory" : "--tokens", options.kv_memory};
   RETURN_IF_ERROR(check_context(demand, config));
   ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "prefill", demand));
   const Model& model = bench->model();
-  const auto pages = bench->pages(0, pages_of(longest));
-  if (depth > 0) bench->prefill(pages, 0, depth);
+  const BenchSequence sequence = bench->sequence(longest);
+  if (depth > 0) RETURN_IF_ERROR(bench->prefill(sequence, 0, depth));
   Report report(bench->header_row());
   double first_rate = 0;
   for (const int64_t tokens : lengths) {
-    const auto [samples, peak_memory] = bench->measure(
-        options.common.repeats, [&] { bench->prefill(pages, depth, depth + tokens); });
+    const uint64_t read_before = bench->bytes_read();
+    Status done;
+    const auto [samples, peak_memory] = bench->measure(options.common.repeats, [&] {
+      if (done.ok()) done = bench->prefill(sequence, depth, depth + tokens);
+    });
+    RETURN_IF_ERROR(std::move(done));
     Work work;
     for (int64_t from = 0; from < tokens; from += kSliceTokens) {
       const auto rows = static_cast<double>(std::min<int64_t>(kSliceTokens, tokens - from));
@@ -276,6 +334,9 @@ Status prefill(const ModelBenchOptions& options) {
     row["share_of_bound"] =
         samples.share([&](double s, const Peak& around) { return bound_s(work, around) / s; });
     row["rate_to_first_row"] = rate / first_rate;
+    if (options.kv_memory > 0) {
+      add_reads(row, bench->bytes_read() - read_before, options.common.repeats, seconds);
+    }
     row["peak_memory_mb"] = static_cast<double>(peak_memory) / 1e6;
     report.add(std::move(row));
   }
@@ -297,19 +358,25 @@ Status decode(const ModelBenchOptions& options) {
     return invalid_argument("--shared-prefix", "must not be over the largest depth, which is " +
                                                    std::to_string(longest - kDecodeSteps));
   }
-  const Demand demand = {longest, std::ranges::max(options.batches), "--depth", "--batch"};
+  if (options.kv_memory > 0 && std::ranges::max(options.batches) > 1) {
+    return invalid_argument("--batch", "must be 1 with --kv-memory: the file has one sequence");
+  }
+  const Demand demand = {longest, std::ranges::max(options.batches), "--depth",
+                         options.kv_memory > 0 ? "--kv-memory" : "--batch", options.kv_memory};
   RETURN_IF_ERROR(check_context(demand, config));
   ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "decode", demand));
-  const auto pages = bench->pages(0, pages_of(longest));
-  if (longest > kDecodeSteps) bench->prefill(pages, 0, longest - kDecodeSteps);
+  if (longest > kDecodeSteps) {
+    RETURN_IF_ERROR(bench->prefill(bench->sequence(longest), 0, longest - kDecodeSteps));
+  }
   Report report(bench->header_row());
   // The pages of the deepest sequence also hold every shorter one; the copies are made from them.
   for (const int64_t depth : depths) {
     const int64_t shared = std::min(options.shared_prefix, depth) / kPageTokens * kPageTokens;
     for (const int64_t batch : options.batches) {
-      const double alone = add_decode_row(*bench, report, {batch, depth, 0}, 0, options);
+      ASSIGN_OR_RETURN(const double alone,
+                       add_decode_row(*bench, report, {batch, depth, 0}, 0, options));
       if (batch == 1 || shared == 0) continue;
-      add_decode_row(*bench, report, {batch, depth, shared}, alone, options);
+      RETURN_IF_ERROR(add_decode_row(*bench, report, {batch, depth, shared}, alone, options));
     }
   }
   return print(report, options.common);

@@ -66,7 +66,7 @@ class AbsentChain : public KvPartReader {
       EXPECT_EQ(pages_[page], nullptr);
       EXPECT_TRUE(parts_read.insert({layer, page}).second) << "a part is read twice";
       std::memcpy(to, memory_[page].get() + layout_.part_bytes() * layer, layout_.part_bytes());
-      to += layout_.part_bytes();
+      to += layout_.part_stride();
     }
     return {};
   }
@@ -157,7 +157,7 @@ TEST(AttentionPass, over_absent_pages_gives_the_bits_of_a_pass_in_memory) {
   for (const KvType type : kKvTypes) {
     for (const size_t stage_splits : {1, 2, 100}) {
       const KvLayout layout = kv_layout(config_with_windows(), type);
-      const size_t stage_bytes = stage_splits * kSplitKeys / kPageTokens * layout.part_bytes();
+      const size_t stage_bytes = stage_splits * kSplitKeys / kPageTokens * layout.part_stride();
       Passes passes(type, stage_bytes, 1 + static_cast<int>(random.below(3)));
       AbsentChain a(random, layout), b(random, layout), c(random, layout);
       // The first sequence is a slice of a prompt, the second one a decode step.

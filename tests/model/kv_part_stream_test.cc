@@ -19,6 +19,7 @@ constexpr size_t kPagesMax = 4;
 class FakeReader : public KvPartReader {
  public:
   Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override {
+    const Inside counts(inside);
     if (held) {
       begun.release();
       go_on.acquire();
@@ -32,6 +33,13 @@ class FakeReader : public KvPartReader {
     return {};
   }
 
+  struct Inside {
+    explicit Inside(std::atomic<int>& reads) : count(reads) { ++count; }
+    ~Inside() { --count; }
+    std::atomic<int>& count;
+  };
+
+  std::atomic<int> inside = 0;     // reads in progress
   std::atomic<bool> held = false;  // every read waits for `go_on`
   std::counting_semaphore<> begun{0}, go_on{0};
   std::atomic<int> reads = 0;
@@ -134,7 +142,7 @@ TEST(KvPartStream, stops_at_any_piece_and_starts_again) {
   }
 }
 
-TEST(KvPartStream, waits_at_its_end_for_the_read_in_progress) {
+TEST(KvPartStream, waits_at_a_stop_for_the_read_in_progress) {
   FakeReader reader;
   reader.held = true;
   const Pieces pieces(reader, 3);
@@ -145,6 +153,7 @@ TEST(KvPartStream, waits_at_its_end_for_the_read_in_progress) {
     reader.held = false;
     reader.go_on.release();
     stream.stop();
+    EXPECT_EQ(reader.inside, 0);
   }
   EXPECT_GE(reader.reads, 1);
 }

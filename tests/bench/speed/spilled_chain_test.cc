@@ -1,0 +1,117 @@
+// Tests of a sequence of which a part lies in a file.
+#include "bench/speed/spilled_chain.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "kernels/packed_matrix.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade::speed {
+namespace {
+
+constexpr int64_t kSliceTokens = 128;  // three pages at once
+
+KvLayout small_layout() {
+  KvLayout layout;
+  layout.type = KvType::kInt8;
+  layout.layers = 3;
+  layout.kv_heads = 2;
+  layout.head_dim = 64;
+  layout.key_block_bytes = 4224;
+  layout.value_block_bytes = 4224;
+  return layout;
+}
+
+uint8_t pattern(int64_t page, size_t at) {
+  return static_cast<uint8_t>(page * 31 + static_cast<int64_t>(at / 7));
+}
+
+std::unique_ptr<SpilledChain> chain_of(int64_t pages, int64_t slots, const std::string& folder) {
+  const KvLayout layout = small_layout();
+  auto chain =
+      SpilledChain::create(layout, pages, slots * layout.page_bytes(), kSliceTokens, folder);
+  EXPECT_TRUE(chain.ok());
+  return *std::move(chain);
+}
+
+void write(SpilledChain& chain, int64_t page) {
+  for (size_t at = 0; at < small_layout().page_bytes(); ++at) {
+    chain.pages()[page][at] = pattern(page, at);
+  }
+}
+
+// Writes all pages, a slice of two at a time.
+void write_all(SpilledChain& chain, int64_t pages) {
+  for (int64_t page = 0; page < pages; page += 2) {
+    ASSERT_TRUE(chain.bring(page * kPageTokens, (page + 2) * kPageTokens).ok());
+    write(chain, page);
+    write(chain, page + 1);
+  }
+}
+
+TEST(SpilledChain, keeps_the_first_pages_and_the_latest_in_memory_and_reads_the_others) {
+  const testing::TemporaryFolder folder;
+  const auto chain = chain_of(20, 7, folder.path());
+  write_all(*chain, 20);
+  std::vector<int32_t> absent;
+  for (int32_t page = 0; page < 20; ++page) {
+    if (chain->pages()[page] == nullptr) absent.push_back(page);
+  }
+  EXPECT_EQ(absent, (std::vector<int32_t>{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
+  const KvLayout layout = small_layout();
+  const AlignedBytes memory = allocate_aligned(absent.size() * layout.part_stride() + 4096);
+  uint8_t* const to =
+      memory.get() + (4096 - reinterpret_cast<uintptr_t>(memory.get()) % 4096) % 4096;
+  for (int layer = 0; layer < layout.layers; ++layer) {
+    ASSERT_TRUE(chain->read(layer, absent, to).ok());
+    for (size_t i = 0; i < absent.size(); ++i) {
+      for (size_t at = 0; at < layout.part_bytes(); ++at) {
+        ASSERT_EQ(to[i * layout.part_stride() + at],
+                  pattern(absent[i], layer * layout.part_bytes() + at));
+      }
+    }
+  }
+  EXPECT_EQ(chain->bytes_read(), absent.size() * layout.part_stride() * layout.layers);
+}
+
+TEST(SpilledChain, brings_a_page_back_that_is_written_to_in_the_middle) {
+  const testing::TemporaryFolder folder;
+  const auto chain = chain_of(20, 7, folder.path());
+  write_all(*chain, 20);
+  ASSERT_TRUE(chain->bring(10 * kPageTokens + 5, 10 * kPageTokens + 6).ok());
+  const KvPages pages = chain->pages();
+  ASSERT_NE(pages[10], nullptr);
+  for (size_t at = 0; at < small_layout().page_bytes(); ++at) {
+    ASSERT_EQ(pages[10][at], pattern(10, at)) << at;
+  }
+  // What is written now is what the file has later.
+  pages[10][0] ^= 1;
+  for (int64_t page = 12; page < 16; ++page) {
+    ASSERT_TRUE(chain->bring(page * kPageTokens, page * kPageTokens + 1).ok());
+  }
+  EXPECT_EQ(chain->pages()[10], nullptr);
+  ASSERT_TRUE(chain->bring(10 * kPageTokens + 6, 10 * kPageTokens + 7).ok());
+  EXPECT_EQ(chain->pages()[10][0], pattern(10, 0) ^ 1);
+}
+
+TEST(SpilledChain, needs_memory_for_a_slice_and_a_folder) {
+  const testing::TemporaryFolder folder;
+  const KvLayout layout = small_layout();
+  const auto small =
+      SpilledChain::create(layout, 20, 3 * layout.page_bytes() - 1, kSliceTokens, folder.path());
+  ASSERT_FALSE(small.ok());
+  EXPECT_EQ(small.error().field, "--kv-memory");
+  EXPECT_EQ(small.error().message, "must be at least " + std::to_string(3 * layout.page_bytes()) +
+                                       " bytes, the pages of 128 tokens");
+  const std::string nowhere = folder.path() / "nowhere";
+  const auto lost =
+      SpilledChain::create(layout, 20, 3 * layout.page_bytes(), kSliceTokens, nowhere);
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.error().field, nowhere);
+}
+
+}  // namespace
+}  // namespace cascade::speed
