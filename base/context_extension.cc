@@ -3,6 +3,7 @@
 #include "base/context_extension.h"
 
 #include <charconv>
+#include <cstdio>
 #include <optional>
 
 namespace cascade {
@@ -25,9 +26,18 @@ Error wrong(std::string_view text, const std::string& what) {
 
 }  // namespace
 
+std::string describe(const ContextExtension& extension) {
+  char factor[32];
+  std::snprintf(factor, sizeof factor, "%g", extension.factor);
+  std::string text = extension.type == ContextExtension::Type::kYarn ? "yarn" : "linear";
+  text += std::string(", factor ") + factor;
+  if (extension.original_context == 0) return text;
+  return text + " over " + std::to_string(extension.original_context) + " positions";
+}
+
 Result<ContextExtension> parse_context_extension(std::string_view text) {
   const std::string form =
-      "must be yarn:FACTOR, linear:FACTOR or either with :ORIGINAL, such as yarn:4:32768";
+      "must be yarn:FACTOR or linear:FACTOR, either with :ORIGINAL, such as yarn:4:32768";
   const size_t colon = text.find(':');
   if (colon == text.npos) return wrong(text, form);
   ContextExtension out;

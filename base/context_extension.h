@@ -22,6 +22,9 @@ struct ContextExtension {
   bool operator==(const ContextExtension&) const = default;
 };
 
+// "yarn, factor 4 over 32768 positions", for people; without the positions if they are 0.
+std::string describe(const ContextExtension& extension);
+
 // Reads "TYPE:FACTOR" or "TYPE:FACTOR:ORIGINAL", such as "yarn:4" or "linear:2.5:32768". Errors:
 // kInvalidArgument without a field: the text has another form, FACTOR is not above 1 and at most
 // 1,000, or ORIGINAL is not from 1 to 16,777,216.

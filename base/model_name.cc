@@ -12,4 +12,9 @@ bool is_model_name(std::string_view name) {
   return name.find_first_of("/\n\t") == name.npos && sanitized(name) == name;
 }
 
+std::string model_name_of_path(std::filesystem::path path) {
+  if (!path.has_filename()) path = path.parent_path();
+  return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
+}
+
 }  // namespace cascade

@@ -180,8 +180,12 @@ class Checker {
     for (const std::string& given : all(name)) {
       const ModelChoice choice = model_choice(given);
       const std::string model = choice.model.empty() ? "the default model" : choice.model;
+      const std::string only_model = model_name_of_path(text("model"));
       if (const std::string why = problem(choice.value, given); !why.empty()) {
         wrong(name, why);
+      } else if (!choice.model.empty() && empty("models-dir") && choice.model != only_model) {
+        wrong(name, "is for the model \"" + choice.model + "\", but the only model is \"" +
+                        only_model + "\": without models_dir there are no others");
       } else if (!models.insert(model).second) {
         wrong(name, "is given twice for " + model);
       }

@@ -7,6 +7,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/model_name.h"
 #include "base/utf8.h"
 #include "daemon/model_plan.h"
 #include "model/memory_estimate.h"
@@ -77,16 +78,6 @@ DaemonOptions with_absolute_paths(DaemonOptions options) {
 
 }  // namespace
 
-namespace {
-
-// The default model's name as people know it, from its path.
-std::string name_of_path(fs::path path) {
-  if (!path.has_filename()) path = path.parent_path();
-  return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
-}
-
-}  // namespace
-
 ModelOptions model_options_of(const DaemonOptions& options, const std::string& name) {
   ModelOptions model = {options.weight_type.value_or(WeightType::kBf16), options.kv_type,
                         options.isa, options.cache_dir,
@@ -94,8 +85,9 @@ ModelOptions model_options_of(const DaemonOptions& options, const std::string& n
   // The default model may be named by its path, too.
   const auto chosen = [&](const auto& choices) {
     const auto found = choices.find(name);
-    return found == choices.end() && name.empty() ? choices.find(name_of_path(options.model_dir))
-                                                  : found;
+    return found == choices.end() && name.empty()
+               ? choices.find(model_name_of_path(options.model_dir))
+               : found;
   };
   if (const auto file = chosen(options.chat_templates); file != options.chat_templates.end()) {
     model.chat_template = file->second;

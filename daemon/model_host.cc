@@ -73,15 +73,18 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
     if (record.name == now.name) before = &record;
   }
   if (before == nullptr || store.kv().bytes_on_disk() == 0) return {};
-  const bool same = before->weight_type == now.weight_type && before->kv_type == now.kv_type;
+  if (before->weight_type == now.weight_type && before->kv_type == now.kv_type) {
+    spdlog::warn(
+        "the state directory has K and V of another version of {}, or with another rope_scaling: "
+        "they cannot be used, and are removed when max_disk needs their room",
+        now.name);
+    return {};
+  }
   spdlog::warn(
-      "the state directory has K and V of {} with weights as {}, K and V as {}{}: this model and "
-      "its types ({}, {}) cannot use them and compute anew; {}",
-      now.name, before->weight_type, before->kv_type,
-      same ? ", of another version of it or with another rope_scaling" : "", now.weight_type,
-      now.kv_type,
-      same ? "they are removed when max_disk needs their room"
-           : "--weights " + before->weight_type + " --kv " + before->kv_type + " would use them");
+      "the state directory has K and V of {} with weights as {}, K and V as {}: this model and its "
+      "types ({}, {}) cannot use them and compute anew; --weights {} --kv {} would use them",
+      now.name, before->weight_type, before->kv_type, now.weight_type, now.kv_type,
+      before->weight_type, before->kv_type);
   return {};
 }
 
@@ -111,8 +114,9 @@ void log_model(const Model& model, const PageArena& arena, const DaemonOptions& 
       to_string(options.kv_type), options.kv_bytes_max >> 20, to_string(options.isa),
       options.threads);
   if (model.options.rope_scaling) {
-    spdlog::info("model {}: rope_scaling replaces the RoPE of its files; context {} tokens",
-                 model.name, model.config.context_tokens_max);
+    spdlog::info("model {}: rope_scaling ({}) replaces the scaling of its files; context {} tokens",
+                 model.name, describe(*model.options.rope_scaling),
+                 model.config.context_tokens_max);
   }
 }
 

@@ -19,9 +19,9 @@
 namespace cascade {
 
 // Rows of sequences whose pages are all in memory are attended together. A sequence with absent
-// pages is attended for itself, in *stages*: a stage is a range of splits whose absent parts fit a
-// buffer. While one stage is computed, the parts of the next one are read, also those of the next
-// layer. The bits are those of a pass with all pages in memory.
+// pages is attended by itself, in *stages*: a stage is a range of splits whose absent parts fit a
+// buffer. While a stage is computed, the parts of the next stage are read, even if that stage
+// belongs to the next layer. The bits are those of a pass with all pages in memory.
 //
 // Kernels, pool and configuration must outlive this. One thread.
 class AttentionPass {

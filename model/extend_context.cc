@@ -43,6 +43,12 @@ Status extend_context(const ContextExtension& extension, ModelConfig& config) {
   if (is_yarn) rope["original_max_position_embeddings"] = original;
   const double positions = std::floor(static_cast<double>(original) * extension.factor);
   const int context = static_cast<int>(std::min(positions, double{kContextServedMax}));
+  if (context < config.context_tokens_max) {
+    return invalid_argument(
+        "rope_scaling", "gives a context of " + std::to_string(context) +
+                            " tokens, less than the " + std::to_string(config.context_tokens_max) +
+                            " that the model's files say; give a larger factor");
+  }
   ASSIGN_OR_RETURN(config.rope, parse_rope_config({{"rope_parameters", rope}}, context));
   config.context_tokens_max = context;
   return {};

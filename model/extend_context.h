@@ -12,9 +12,10 @@ namespace cascade {
 // their own (LayerRope::kLocal) keep it, as in transformers.
 // The original context is the first of these: extension.original_context; that of a YaRN scaling in
 // the files; context_tokens_max.
-// Errors, field "rope_scaling", with `config` unchanged: kInvalidArgument if the files have a
-// linear scaling and the extension has no original context (files do not agree on whether
-// max_position_embeddings is scaled); kUnsupported if the files have a scaling of another type.
+// Errors, field "rope_scaling", with `config` unchanged: kInvalidArgument if the context would be
+// shorter than that of the files, or if the files have a linear scaling and the extension has no
+// original context (files do not agree on whether max_position_embeddings is scaled); kUnsupported
+// if the files have a scaling of another type.
 Status extend_context(const ContextExtension& extension, ModelConfig& config);
 
 }  // namespace cascade

@@ -15,8 +15,8 @@
 
 namespace cascade {
 
-// Two buffers: while the caller computes with one, the other is filled. The caller's functions are
-// called by one thread.
+// There are two buffers: while the caller computes with one, the other is filled. One thread calls
+// the public functions.
 class KvPartStream {
  public:
   // Parts that are read together.
@@ -31,8 +31,6 @@ class KvPartStream {
   ~KvPartStream();
   KvPartStream(const KvPartStream&) = delete;
   KvPartStream& operator=(const KvPartStream&) = delete;
-
-  size_t pages_max() const { return pages_max_; }
 
   // Begins to read the pieces, in order. Their readers and pages must stay until stop().
   // Precondition: nothing is being read (stop()).

@@ -16,7 +16,8 @@ class KvPartReader {
   virtual ~KvPartReader() = default;
   // Reads the parts of `layer` of these pages, numbered by their places in the chain, into `to`:
   // each at a multiple of KvLayout::part_stride(), as `to` itself. What is between two parts may be
-  // overwritten. Parts are verified. After an error, all of `to` may have been overwritten.
+  // overwritten. Parts are verified. After an error, all of `to` may have been overwritten. Does
+  // not throw.
   virtual Status read(int layer, std::span<const int32_t> pages, uint8_t* to) = 0;
 };
 

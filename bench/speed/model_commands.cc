@@ -361,6 +361,10 @@ Status decode(const ModelBenchOptions& options) {
   if (options.kv_memory > 0 && std::ranges::max(options.batches) > 1) {
     return invalid_argument("--batch", "must be 1 with --kv-memory: the file has one sequence");
   }
+  if (options.kv_memory > 0 && options.shared_prefix > 0) {
+    return invalid_argument("--shared-prefix",
+                            "needs several sequences; with --kv-memory there is one");
+  }
   const Demand demand = {longest, std::ranges::max(options.batches), "--depth",
                          options.kv_memory > 0 ? "--kv-memory" : "--batch", options.kv_memory};
   RETURN_IF_ERROR(check_context(demand, config));

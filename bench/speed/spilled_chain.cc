@@ -13,7 +13,7 @@
 namespace cascade::speed {
 namespace {
 
-constexpr char kWhat[] = "the file of spilled pages";
+constexpr char kWhat[] = "the file in --spill-dir";
 
 int open_file(const std::string& folder) {
   FileCalls& calls = system_file_calls();
@@ -33,13 +33,19 @@ Result<std::unique_ptr<SpilledChain>> SpilledChain::create(const KvLayout& layou
   if (slots < working) {
     return invalid_argument("--kv-memory",
                             "must be at least " + std::to_string(working * layout.page_bytes()) +
-                                " bytes, the pages of " + std::to_string(slice_tokens) + " tokens");
+                                " bytes, the " + std::to_string(working) + " pages that " +
+                                std::to_string(slice_tokens) + " tokens may be in, got " +
+                                std::to_string(memory_bytes));
   }
   ASSIGN_OR_RETURN(PageArena arena,
                    PageArena::create(layout.page_bytes(), std::min(slots, pages + working)));
   ASSIGN_OR_RETURN(PageArena record, PageArena::create(layout.part_stride() * layout.layers, 1));
   const int fd = open_file(folder);
-  if (fd < 0) return Error{ErrorCode::kIo, folder, std::strerror(errno)};
+  if (fd < 0) {
+    return Error{ErrorCode::kIo, "--spill-dir",
+                 "no file can be made in \"" + folder + "\": " + std::strerror(errno) +
+                     "; name a folder on a disk"};
+  }
   return std::make_unique<SpilledChain>(layout, std::move(arena), std::move(record), pages, working,
                                         fd);
 }

@@ -22,7 +22,7 @@ class SpilledChain : public KvPartReader {
  public:
   // Memory for `memory_bytes` of pages; the file, which has no name, is in `folder`. A slice has up
   // to `slice_tokens`. Errors: kInvalidArgument, field "--kv-memory", if the memory is less than
-  // the pages of a slice take; kIo, field = folder.
+  // the pages of a slice take; kIo, field "--spill-dir".
   static Result<std::unique_ptr<SpilledChain>> create(const KvLayout& layout, int64_t pages,
                                                       uint64_t memory_bytes, int64_t slice_tokens,
                                                       const std::string& folder);

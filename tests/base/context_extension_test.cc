@@ -15,6 +15,12 @@ TEST(ContextExtension, is_a_type_a_factor_and_perhaps_the_original_context) {
             (ContextExtension{Type::kYarn, 1000, 16777216}));
 }
 
+TEST(ContextExtension, is_described_for_people) {
+  EXPECT_EQ(describe(*parse_context_extension("yarn:4")), "yarn, factor 4");
+  EXPECT_EQ(describe(*parse_context_extension("linear:2.5:32768")),
+            "linear, factor 2.5 over 32768 positions");
+}
+
 TEST(ContextExtension, errors_name_the_form_or_the_limit_and_the_text) {
   const auto message = [](const char* text) {
     const auto parsed = parse_context_extension(text);
@@ -23,7 +29,7 @@ TEST(ContextExtension, errors_name_the_form_or_the_limit_and_the_text) {
   };
   for (const char* text : {"", "4", "yarn", ":4", "llama3:8", "YARN:4", "yarn 4", "none:2"}) {
     EXPECT_EQ(message(text),
-              std::string("must be yarn:FACTOR, linear:FACTOR or either with :ORIGINAL, such as "
+              std::string("must be yarn:FACTOR or linear:FACTOR, either with :ORIGINAL, such as "
                           "yarn:4:32768, got \"") +
                   text + '"');
   }

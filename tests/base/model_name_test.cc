@@ -26,5 +26,11 @@ TEST(ModelName, has_nothing_that_a_path_a_terminal_or_a_command_line_obeys) {
   }
 }
 
+TEST(ModelName, of_a_path_is_the_last_part_without_gguf) {
+  for (const char* path : {"/models/demo", "demo", "./demo/", "/models/demo.gguf"}) {
+    EXPECT_EQ(model_name_of_path(path), "demo") << path;
+  }
+}
+
 }  // namespace
 }  // namespace cascade

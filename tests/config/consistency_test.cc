@@ -78,9 +78,14 @@ TEST(Consistency, of_origins_and_aliases_is_checked) {
 }
 
 TEST(Consistency, of_what_is_chosen_for_single_models_is_checked) {
-  EXPECT_THAT(wrong({{"chat-template", {"a.jinja", "other=b.jinja"}},
+  EXPECT_THAT(wrong({{"models-dir", {"/models"}},
+                     {"chat-template", {"a.jinja", "other=b.jinja"}},
                      {"rope-scaling", {"yarn:4:32768", "other=linear:2"}}}),
               IsEmpty());
+  EXPECT_THAT(wrong({{"rope-scaling", {"m=linear:2"}}}), IsEmpty()) << "the default model is /m";
+  EXPECT_THAT(wrong({{"rope-scaling", {"other=linear:2"}}}),
+              ElementsAre("invalid_argument: x.toml:7: rope_scaling: is for the model \"other\", "
+                          "but the only model is \"m\": without models_dir there are no others"));
   EXPECT_THAT(wrong({{"rope-scaling", {"other=yarn:1"}}}),
               ElementsAre("invalid_argument: x.toml:7: rope_scaling: FACTOR must be more than 1 "
                           "and at most 1000, got \"yarn:1\""));

@@ -79,6 +79,18 @@ TEST(ExtendContext, does_not_replace_scalings_of_other_types) {
   EXPECT_EQ(config, before);
 }
 
+TEST(ExtendContext, makes_no_context_shorter) {
+  ModelConfig config = parsed_config(minimal_config());
+  const ModelConfig before = config;
+  const Status status = extend_context({Type::kYarn, 4, kContext / 4 - 1}, config);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().field, "rope_scaling");
+  EXPECT_EQ(status.error().message,
+            "gives a context of 4092 tokens, less than the 4096 that the model's files say; give a "
+            "larger factor");
+  EXPECT_EQ(config, before);
+}
+
 TEST(ExtendContext, gives_no_longer_contexts_than_we_serve) {
   const ModelConfig config =
       extended(parsed_config(minimal_config()), {Type::kYarn, 1000, 1 << 24});

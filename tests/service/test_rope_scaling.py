@@ -44,7 +44,7 @@ class RopeScaling(unittest.TestCase):
             service.ctl("chunk", "pin", first["output_chunk_id"])
             service.stop()
         with self.service("--rope-scaling", "linear:2") as service:
-            self.assertIn("or with another rope_scaling", service.log())
+            self.assertIn("or with another rope_scaling: they cannot be used", service.log())
             other = self.answer(service, "--chunk", first["output_chunk_id"])
             self.assertEqual(other["usage"]["loaded_tokens"], 0)
             service.stop()
