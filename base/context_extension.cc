@@ -1,5 +1,5 @@
-// The limits are those of config.json (model/config_rope.cc), but for the factor: published models
-// have factors up to 64.
+// ORIGINAL has the limit that config.json has (model/config_rope.cc). The limit of FACTOR finds
+// typing errors.
 #include "base/context_extension.h"
 
 #include <charconv>

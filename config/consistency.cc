@@ -172,8 +172,8 @@ class Checker {
     }
   }
 
-  // Values of which each model has at most one. `problem` says what is wrong with a value; "":
-  // nothing.
+  // Checks a setting that has at most one value for each model. `problem` says what is wrong with a
+  // value, or "".
   template <class Problem>
   void check_choices(std::string_view name, const Problem& problem) {
     std::set<std::string> models;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/attention_totals.h"
 #include "kernels/kv_format.h"
 #include "kernels/quantized_rows.h"
 #include "kernels/table.h"
@@ -63,8 +64,7 @@ size_t attention_scratch_floats(int head_dim) {
 }
 
 size_t attention_total_floats(int head_dim) {
-  // The largest score and the sum have 64 bytes, so that the values are aligned.
-  return 16 + static_cast<size_t>(padded_head_dim(head_dim));
+  return kTotalValues + static_cast<size_t>(padded_head_dim(head_dim));
 }
 
 Isa best_isa() {

@@ -33,6 +33,8 @@ class AttentionPass {
   // Passes have up to `rows_max` rows. `stage_bytes` is for tests.
   AttentionPass(const ModelConfig& config, const Kernels& kernels, const KvLayout& layout,
                 ThreadPool& pool, int rows_max, size_t stage_bytes = kStageBytes);
+  AttentionPass(const AttentionPass&) = delete;
+  AttentionPass& operator=(const AttentionPass&) = delete;
 
   // Plans a pass over these rows, and begins to read absent parts. `rows` and `slices` must stay
   // until end().

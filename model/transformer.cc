@@ -50,7 +50,8 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   angles_stride_ = sizes.angles;
   output_stride_ = sizes.output;
   attention_stride_ = sizes.attention;
-  memory_ = allocate_aligned(sizes.floats(kRowsMax, pool.threads()) * sizeof(float));
+  // The scratch memory of threads is attention_pass_'s.
+  memory_ = allocate_aligned(sizes.floats(kRowsMax, /*threads=*/0) * sizeof(float));
   float* next = reinterpret_cast<float*>(memory_.get());
   const auto take = [&next](size_t floats) { return std::exchange(next, next + floats); };
   residual_ = take(sizes.hidden * kRowsMax);

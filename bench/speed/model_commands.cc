@@ -189,7 +189,7 @@ class Bench {
  private:
   Bench() = default;
 
-  // Tokens [begin, end) of the sequence, with their pages in memory.
+  // Brings the pages of tokens [begin, end) into memory, and returns the slice of these tokens.
   Result<Slice> slice_of(const BenchSequence& sequence, int64_t begin, int64_t end, int outputs) {
     const auto ids = std::span(ids_).subspan(begin, end - begin);
     if (sequence.spilled == nullptr) return Slice{ids, begin, sequence.pages, outputs};

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "kernels/attention_totals.h"
 #include "kernels/generic/attention_scratch.h"
 #include "kernels/generic/attention_tile.h"
 #include "kernels/generic/blocks.h"
@@ -236,10 +237,6 @@ inline void start_split(const AttentionArgs& args, const AttentionScratch& scrat
     for (int j = 0; j < scratch.width; j += 16) V::zero().store(values + j);
   }
 }
-
-// A row of AttentionArgs::totals: largest score, sum, and the values from kTotalValues on. A sum of
-// 0 means that the row has seen no key yet: the largest score adds 1 to it.
-inline constexpr int kTotalMax = 0, kTotalSum = 1, kTotalValues = 16;
 
 template <class V>
 inline void load_totals(const AttentionArgs& args, const AttentionScratch& scratch, bool* any) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/attention_totals.h"
 #include "kernels/exp.h"
 #include "kernels/kv_format.h"
 #include "kernels/quantized_rows.h"
@@ -175,10 +176,7 @@ struct Total {
   std::vector<float> values;
 };
 
-// A row of AttentionArgs::totals. A sum of 0 means that the row has seen no key yet: the largest
-// score adds 1 to it.
-constexpr int kTotalMax = 0, kTotalSum = 1, kTotalValues = 16;
-
+// From and to a row of AttentionArgs::totals.
 Total load_total(const float* from, int head_dim) {
   if (from[kTotalSum] == 0) return {};
   return {false, from[kTotalMax], from[kTotalSum],

@@ -61,87 +61,82 @@ struct Window {
   float soft_cap = 0;  // of the scores
 };
 
+// The arguments of a call, except those that depend on how the rows are divided into calls.
+struct Call {
+  Call(const Cache& cache, Window window, const std::vector<GuardedFloats>& queries,
+       const std::vector<int32_t>& row_positions)
+      : positions(row_positions),
+        outputs(queries.size(), GuardedFloats(cache.head_dim, -1)),
+        query_rows(queries.size()),
+        output_rows(queries.size()),
+        scratch(attention_scratch_floats(cache.head_dim), 0, 64) {
+    for (size_t r = 0; r < queries.size(); ++r) {
+      query_rows[r] = queries[r].data();
+      output_rows[r] = outputs[r].data();
+    }
+    args.kv_type = cache.type;
+    args.head_dim = cache.head_dim;
+    args.scale = 1 / std::sqrt(static_cast<float>(cache.head_dim));
+    args.soft_cap = window.soft_cap;
+    args.window = window.size;
+    args.sinks = window.sinks;
+    args.key_offset = cache.key_offset();
+    args.value_offset = cache.value_offset();
+    args.rows = static_cast<int>(queries.size());
+    args.queries = query_rows.data();
+    args.positions = positions.data();
+    args.outputs = output_rows.data();
+    args.scratch = scratch.data();
+  }
+
+  const GuardedArray<int32_t> positions;
+  std::vector<GuardedFloats> outputs;
+  GuardedArray<const float*> query_rows;
+  GuardedArray<float*> output_rows;
+  GuardedFloats scratch;
+  AttentionArgs args = {};
+};
+
 // Computes the attention of the rows in one call; row r reads pages[r].
 std::vector<GuardedFloats> attend(const Kernels& kernels, const Cache& cache, Window window,
                                   const std::vector<GuardedFloats>& queries,
                                   const std::vector<int32_t>& positions,
                                   const std::vector<const uint8_t* const*>& pages) {
-  const size_t rows = queries.size();
-  std::vector<GuardedFloats> outputs(rows, GuardedFloats(cache.head_dim, -1));
-  GuardedArray<const float*> query_rows(rows);
-  GuardedArray<float*> output_rows(rows);
-  for (size_t r = 0; r < rows; ++r) {
-    query_rows[r] = queries[r].data();
-    output_rows[r] = outputs[r].data();
-  }
-  const GuardedArray<int32_t> row_positions(positions);
+  Call call(cache, window, queries, positions);
   const GuardedArray<const uint8_t* const*> row_pages(pages);
-  GuardedFloats scratch(attention_scratch_floats(cache.head_dim), 0, 64);
-  kernels.attention({.kv_type = cache.type,
-                     .head_dim = cache.head_dim,
-                     .scale = 1 / std::sqrt(static_cast<float>(cache.head_dim)),
-                     .soft_cap = window.soft_cap,
-                     .window = window.size,
-                     .sinks = window.sinks,
-                     .pages = row_pages.data(),
-                     .key_offset = cache.key_offset(),
-                     .value_offset = cache.value_offset(),
-                     .rows = static_cast<int>(rows),
-                     .queries = query_rows.data(),
-                     .positions = row_positions.data(),
-                     .outputs = output_rows.data(),
-                     .scratch = scratch.data()});
-  return outputs;
+  call.args.pages = row_pages.data();
+  kernels.attention(call.args);
+  return std::move(call.outputs);
 }
 
-// The same in several calls, which end before these splits. A call sees only the pages of its own
-// splits.
+// Computes the attention of the rows in several calls, which end before the splits `ends`. Each
+// call has only the pages of its own splits.
 std::vector<GuardedFloats> attend_in_parts(const Kernels& kernels, const Cache& cache,
                                            Window window, const std::vector<GuardedFloats>& queries,
                                            const std::vector<int32_t>& positions,
                                            const std::vector<int>& ends) {
-  const size_t rows = queries.size();
-  std::vector<GuardedFloats> outputs(rows, GuardedFloats(cache.head_dim, -1));
-  std::vector<GuardedFloats> totals(rows, GuardedFloats(attention_total_floats(cache.head_dim), 0));
-  std::vector<const float*> query_rows(rows);
-  std::vector<float*> output_rows(rows), total_rows(rows);
-  for (size_t r = 0; r < rows; ++r) {
-    query_rows[r] = queries[r].data();
-    output_rows[r] = outputs[r].data();
-    total_rows[r] = totals[r].data();
-  }
-  GuardedFloats scratch(attention_scratch_floats(cache.head_dim), 0, 64);
-  int begin = 0;
+  Call call(cache, window, queries, positions);
+  std::vector<GuardedFloats> totals(queries.size(),
+                                    GuardedFloats(attention_total_floats(cache.head_dim), 0));
+  GuardedArray<float*> total_rows(queries.size());
+  for (size_t r = 0; r < queries.size(); ++r) total_rows[r] = totals[r].data();
+  call.args.totals = total_rows.data();
   for (const int end : ends) {
+    call.args.split_end = end;
     std::vector<const uint8_t*> pages(cache.pages.size(), nullptr);
     for (size_t tile = 0; tile < pages.size(); ++tile) {
       const int split = static_cast<int>(tile) * kTileKeys / kSplitKeys;
-      if (split >= begin && split < end) pages[tile] = cache.pages[tile];
+      if (split >= call.args.split_begin && split < end) pages[tile] = cache.pages[tile];
     }
-    const std::vector<const uint8_t* const*> row_pages(rows, pages.data());
-    kernels.attention({.kv_type = cache.type,
-                       .head_dim = cache.head_dim,
-                       .scale = 1 / std::sqrt(static_cast<float>(cache.head_dim)),
-                       .soft_cap = window.soft_cap,
-                       .window = window.size,
-                       .sinks = window.sinks,
-                       .pages = row_pages.data(),
-                       .key_offset = cache.key_offset(),
-                       .value_offset = cache.value_offset(),
-                       .rows = static_cast<int>(rows),
-                       .queries = query_rows.data(),
-                       .positions = positions.data(),
-                       .outputs = output_rows.data(),
-                       .scratch = scratch.data(),
-                       .split_begin = begin,
-                       .split_end = end,
-                       .totals = total_rows.data()});
-    begin = end;
+    const std::vector<const uint8_t* const*> row_pages(queries.size(), pages.data());
+    call.args.pages = row_pages.data();
+    kernels.attention(call.args);
+    call.args.split_begin = end;
   }
-  return outputs;
+  return std::move(call.outputs);
 }
 
-// The same for rows of one sequence.
+// Computes the attention of rows of one sequence in one call.
 std::vector<GuardedFloats> attend(const Kernels& kernels, const Cache& cache, Window window,
                                   const std::vector<GuardedFloats>& queries,
                                   const std::vector<int32_t>& positions) {

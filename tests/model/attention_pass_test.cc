@@ -207,7 +207,8 @@ TEST(AttentionPass, ends_with_the_readers_error_and_can_be_made_again) {
   const auto expected = passes.run(sequences);
   ASSERT_TRUE(expected.ok());
   for (int page = 0; page < kChainTokens / kPageTokens; ++page) chain.be_absent(page);
-  // 4 stages in the first layer, 1 or 2 in the middle one.
+  // The first and the last layer have four stages each. The middle one has one: the window sees
+  // eleven absent pages, which fit.
   for (int failing = 1; failing <= 9; ++failing) {
     AbsentChain copy(random, passes.layout());
     for (int page = 0; page < kChainTokens / kPageTokens; ++page) copy.be_absent(page);

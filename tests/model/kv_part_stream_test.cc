@@ -19,7 +19,6 @@ constexpr size_t kPagesMax = 4;
 class FakeReader : public KvPartReader {
  public:
   Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override {
-    const Inside counts(inside);
     if (held) {
       begun.release();
       go_on.acquire();
@@ -33,13 +32,6 @@ class FakeReader : public KvPartReader {
     return {};
   }
 
-  struct Inside {
-    explicit Inside(std::atomic<int>& reads) : count(reads) { ++count; }
-    ~Inside() { --count; }
-    std::atomic<int>& count;
-  };
-
-  std::atomic<int> inside = 0;     // reads in progress
   std::atomic<bool> held = false;  // every read waits for `go_on`
   std::counting_semaphore<> begun{0}, go_on{0};
   std::atomic<int> reads = 0;
@@ -140,22 +132,6 @@ TEST(KvPartStream, stops_at_any_piece_and_starts_again) {
     stream.stop();
     EXPECT_EQ(reader.reads, reads) << "nothing is read after stop()";
   }
-}
-
-TEST(KvPartStream, waits_at_a_stop_for_the_read_in_progress) {
-  FakeReader reader;
-  reader.held = true;
-  const Pieces pieces(reader, 3);
-  {
-    KvPartStream stream(kPartBytes, kPagesMax);
-    stream.start(pieces.all);
-    reader.begun.acquire();
-    reader.held = false;
-    reader.go_on.release();
-    stream.stop();
-    EXPECT_EQ(reader.inside, 0);
-  }
-  EXPECT_GE(reader.reads, 1);
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(SpilledChain, brings_a_page_back_that_is_written_to_in_the_middle) {
   for (size_t at = 0; at < small_layout().page_bytes(); ++at) {
     ASSERT_EQ(pages[10][at], pattern(10, at)) << at;
   }
-  // What is written now is what the file has later.
+  // The file receives what is written now.
   pages[10][0] ^= 1;
   for (int64_t page = 12; page < 16; ++page) {
     ASSERT_TRUE(chain->bring(page * kPageTokens, page * kPageTokens + 1).ok());
