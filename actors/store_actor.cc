@@ -28,6 +28,12 @@ constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
 // When the disk's budget is full, 1 / kRoomShare of it is freed at once.
 constexpr uint64_t kRoomShare = 64;
 
+// A part of a stored page is a layer, if the page's header has room for that many.
+size_t parts_of(const KvLayout& layout) {
+  const auto layers = static_cast<size_t>(layout.layers);
+  return layers <= kKvPartsMax ? layers : 1;
+}
+
 // Our own messages name digests in hex; anything else is a bug.
 Digest digest(const std::string& hex) {
   const auto parsed = Digest::from_hex(hex);
@@ -132,10 +138,11 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   run.position = store.position;
   run.page_bytes = arena_->page_bytes();
   run.pages = pages;
+  run.parts = parts_of(layout_);
   const Status appended = durable_->kv().append(run, clock_.wall_us());
   const bool full = !appended.ok() && appended.error().code == ErrorCode::kResourceExhausted;
   if (!full || appended.error().field != "max_disk") return appended;
-  const uint64_t record = kKvBlockBytes + round_up(run.page_bytes, uint64_t{kKvBlockBytes});
+  const uint64_t record = kv_record_bytes(run.page_bytes, run.parts);
   uint64_t bytes = 0;
   Digest stored_end = run.parent;
   for (const RunPage& page : pages) {
@@ -185,7 +192,7 @@ void StoreActor::work(const wire::LoadPages& load, const Send& send) {
       keys.push_back(digest(page.key));
       pages.push_back({keys.back(), page.token_ids, arena_->data(page.page)});
     }
-    PagesRead read = durable_->kv().read(arena_->page_bytes(), pages);
+    PagesRead read = durable_->kv().read(arena_->page_bytes(), pages, parts_of(layout_));
     done.good = static_cast<int64_t>(read.good);
     done.error = std::move(read.error);
     keys.resize(read.good);

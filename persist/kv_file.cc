@@ -116,9 +116,11 @@ Status KvFile::write(std::span<const KvRecord> records, uint64_t file_id, uint64
   for (const KvRecord& record : records) {
     headers.push_back(encode_kv_page_header(record.header, file_id, at));
     parts.push_back(part_of(headers.back().data(), kKvBlockBytes));
-    parts.push_back(part_of(record.stored.data(), record.stored.size()));
-    const size_t padding = round_up(record.stored.size(), kKvBlockBytes) - record.stored.size();
-    if (padding > 0) parts.push_back(part_of(kZeros.data(), padding));
+    for (const std::span<const uint8_t> piece : record.pieces) {
+      parts.push_back(part_of(piece.data(), piece.size()));
+      const size_t padding = round_up(piece.size(), kKvBlockBytes) - piece.size();
+      if (padding > 0) parts.push_back(part_of(kZeros.data(), padding));
+    }
     at += record.header.record_bytes();
   }
   failpoint(Failpoint::kKvWriteBefore);

@@ -12,6 +12,7 @@
 #include "base/file_calls.h"
 #include "base/result.h"
 #include "persist/kv_format.h"
+#include "persist/kv_record.h"
 
 namespace cascade {
 
@@ -24,12 +25,6 @@ std::optional<int64_t> kv_file_number(std::string_view name);
 inline bool is_lost(const Error& error) {
   return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kDataCorrupt;
 }
-
-// A page to write. header.checksum is the checksum of `stored`.
-struct KvRecord {
-  KvPageHeader header;
-  std::span<const uint8_t> stored;
-};
 
 // An open file. Errors of all functions: kIo, kNotFound, kResourceExhausted if there is no space;
 // field = path. One thread.

@@ -39,7 +39,13 @@ constexpr size_t kStoredBytesAt = 152;
 constexpr size_t kPageChecksumAt = 160;
 constexpr size_t kTokenIdsAt = 168;
 constexpr size_t kTenantAt = kTokenIdsAt + kKvPageTokensMax * sizeof(int32_t);
+// From here on, version 1 has zeros.
+constexpr size_t kPartCountAt = 680;
+constexpr size_t kPartsAt = 688;
+constexpr size_t kPartEntryBytes = sizeof(uint32_t) + sizeof(uint64_t);
+static_assert(kTenantAt + kKvTenantBytesMax <= kPartCountAt);
 constexpr size_t kBlockChecksumAt = kKvBlockBytes - sizeof(uint64_t);
+static_assert(kPartsAt + kKvPartsMax * kPartEntryBytes <= kBlockChecksumAt);
 
 template <class T>
 void put(KvBlock& block, size_t at, const T& value) {
@@ -53,9 +59,9 @@ T get(std::span<const uint8_t> block, size_t at) {
   return value;
 }
 
-void begin(KvBlock& block, std::string_view magic, uint64_t file_id) {
+void begin(KvBlock& block, std::string_view magic, uint32_t version, uint64_t file_id) {
   std::memcpy(block.data() + kMagicAt, magic.data(), magic.size());
-  put(block, kVersionAt, kKvFileVersion);
+  put(block, kVersionAt, version);
   put(block, kFileIdAt, file_id);
 }
 
@@ -63,11 +69,50 @@ void end(KvBlock& block) {
   put(block, kBlockChecksumAt, kv_checksum(std::span(block).first(kBlockChecksumAt)));
 }
 
-bool is_block(std::span<const uint8_t> block, std::string_view magic) {
-  return block.size() == kKvBlockBytes &&
-         std::memcmp(block.data() + kMagicAt, magic.data(), magic.size()) == 0 &&
-         get<uint32_t>(block, kVersionAt) == kKvFileVersion &&
-         get<uint64_t>(block, kBlockChecksumAt) == kv_checksum(block.first(kBlockChecksumAt));
+// The version of the block; 0 if it is damaged, of another kind, or of a version that is not read.
+uint32_t version_of(std::span<const uint8_t> block, std::string_view magic) {
+  if (block.size() != kKvBlockBytes ||
+      std::memcmp(block.data() + kMagicAt, magic.data(), magic.size()) != 0 ||
+      get<uint64_t>(block, kBlockChecksumAt) != kv_checksum(block.first(kBlockChecksumAt))) {
+    return 0;
+  }
+  const auto version = get<uint32_t>(block, kVersionAt);
+  return version <= kKvFileVersion ? version : 0;
+}
+
+std::vector<uint8_t> encode_parts(std::span<const KvPart> parts) {
+  std::vector<uint8_t> table(parts.size() * kPartEntryBytes);
+  uint8_t* to = table.data();
+  for (const KvPart& part : parts) {
+    std::memcpy(to, &part.bytes, sizeof part.bytes);
+    std::memcpy(to + sizeof part.bytes, &part.checksum, sizeof part.checksum);
+    to += kPartEntryBytes;
+  }
+  return table;
+}
+
+// Reads the table of parts into `header`, whose other fields are set. False if the numbers do not
+// agree.
+bool decode_parts(std::span<const uint8_t> block, KvPageHeader& header) {
+  const auto count = get<uint32_t>(block, kPartCountAt);
+  if (count < 1 || count > kKvPartsMax || header.page_bytes % count != 0) return false;
+  const uint64_t part_bytes = header.page_bytes / count;
+  uint64_t stored_bytes = 0;
+  bool compressed = false;
+  for (size_t at = kPartsAt; header.parts.size() < count; at += kPartEntryBytes) {
+    const KvPart part = {get<uint32_t>(block, at), get<uint64_t>(block, at + sizeof(uint32_t))};
+    if (part.bytes < 1 || part.bytes > part_bytes) return false;
+    stored_bytes += round_up(uint64_t{part.bytes}, uint64_t{kKvBlockBytes});
+    compressed |= part.bytes < part_bytes;
+    header.parts.push_back(part);
+  }
+  return stored_bytes == header.stored_bytes && compressed == header.compressed &&
+         kv_parts_checksum(header.parts) == header.checksum;
+}
+
+bool version_1_sizes_fit(const KvPageHeader& header) {
+  return header.stored_bytes >= 1 && header.stored_bytes <= header.page_bytes &&
+         (header.compressed || header.stored_bytes == header.page_bytes);
 }
 
 }  // namespace
@@ -80,24 +125,30 @@ uint64_t kv_checksum(std::span<const uint8_t> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+uint64_t kv_parts_checksum(std::span<const KvPart> parts) {
+  return kv_checksum(encode_parts(parts));
+}
+
 KvBlock encode_kv_file_header(uint64_t file_id) {
   KvBlock block{};
-  begin(block, kFileMagic, file_id);
+  begin(block, kFileMagic, kKvFileVersion, file_id);
   end(block);
   return block;
 }
 
-std::optional<uint64_t> decode_kv_file_header(std::span<const uint8_t> block) {
-  if (!is_block(block, kFileMagic)) return std::nullopt;
-  return get<uint64_t>(block, kFileIdAt);
+std::optional<KvFileHeader> decode_kv_file_header(std::span<const uint8_t> block) {
+  const uint32_t version = version_of(block, kFileMagic);
+  if (version == 0) return std::nullopt;
+  return KvFileHeader{get<uint64_t>(block, kFileIdAt), version};
 }
 
 KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint64_t offset) {
   CHECK(!header.token_ids.empty() && header.token_ids.size() <= kKvPageTokensMax);
   CHECK(header.tenant.size() <= kKvTenantBytesMax);
   CHECK(header.page_bytes >= 1 && header.page_bytes <= kKvPageBytesMax);
+  CHECK(header.parts.size() <= kKvPartsMax);
   KvBlock block{};
-  begin(block, kPageMagic, file_id);
+  begin(block, kPageMagic, header.parts.empty() ? 1 : kKvFileVersion, file_id);
   put(block, kFlagsAt, header.compressed ? kCompressed : 0);
   put(block, kOffsetAt, offset);
   put(block, kModelAt, header.model.bytes);
@@ -112,13 +163,17 @@ KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint
   std::memcpy(block.data() + kTokenIdsAt, header.token_ids.data(),
               header.token_ids.size() * sizeof(int32_t));
   std::memcpy(block.data() + kTenantAt, header.tenant.data(), header.tenant.size());
+  put(block, kPartCountAt, static_cast<uint32_t>(header.parts.size()));
+  const std::vector<uint8_t> table = encode_parts(header.parts);
+  std::ranges::copy(table, block.begin() + kPartsAt);
   end(block);
   return block;
 }
 
 std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block, uint64_t file_id,
                                                   uint64_t offset) {
-  if (!is_block(block, kPageMagic) || get<uint64_t>(block, kFileIdAt) != file_id ||
+  const uint32_t version = version_of(block, kPageMagic);
+  if (version == 0 || get<uint64_t>(block, kFileIdAt) != file_id ||
       get<uint64_t>(block, kOffsetAt) != offset) {
     return std::nullopt;
   }
@@ -130,9 +185,9 @@ std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block
   header.stored_bytes = get<uint64_t>(block, kStoredBytesAt);
   header.compressed = flags == kCompressed;
   header.position = get<int64_t>(block, kPositionAt);
+  header.checksum = get<uint64_t>(block, kPageChecksumAt);
   const bool sizes_fit = header.page_bytes >= 1 && header.page_bytes <= kKvPageBytesMax &&
-                         header.stored_bytes >= 1 && header.stored_bytes <= header.page_bytes &&
-                         (header.compressed || header.stored_bytes == header.page_bytes);
+                         (version == 1 ? version_1_sizes_fit(header) : decode_parts(block, header));
   if (flags > kCompressed || tokens < 1 || tokens > kKvPageTokensMax || !sizes_fit ||
       tenant_bytes > kKvTenantBytesMax || header.position < 0) {
     return std::nullopt;
@@ -140,7 +195,6 @@ std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block
   header.model.bytes = get<std::array<uint8_t, 32>>(block, kModelAt);
   header.parent.bytes = get<std::array<uint8_t, 32>>(block, kParentAt);
   header.key.bytes = get<std::array<uint8_t, 32>>(block, kKeyAt);
-  header.checksum = get<uint64_t>(block, kPageChecksumAt);
   header.token_ids.resize(tokens);
   std::memcpy(header.token_ids.data(), block.data() + kTokenIdsAt, tokens * sizeof(int32_t));
   header.tenant.assign(reinterpret_cast<const char*>(block.data() + kTenantAt), tenant_bytes);
@@ -148,7 +202,7 @@ std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block
 }
 
 std::optional<uint64_t> kv_page_file_id(std::span<const uint8_t> block, uint64_t offset) {
-  if (!is_block(block, kPageMagic) || get<uint64_t>(block, kOffsetAt) != offset) {
+  if (version_of(block, kPageMagic) == 0 || get<uint64_t>(block, kOffsetAt) != offset) {
     return std::nullopt;
   }
   return get<uint64_t>(block, kFileIdAt);

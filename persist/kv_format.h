@@ -15,8 +15,9 @@
 
 namespace cascade {
 
-// Files of other versions are not read.
-inline constexpr uint32_t kKvFileVersion = 1;
+// The version of new files and pages. Version 1, whose pages are not divided into parts, is still
+// read; a file of version 2 may have pages of both.
+inline constexpr uint32_t kKvFileVersion = 2;
 // The size of a header, and the alignment of everything: a page of memory and of file systems.
 inline constexpr size_t kKvBlockBytes = 4096;
 inline constexpr size_t kKvPageTokensMax = 64;
@@ -25,7 +26,17 @@ inline constexpr size_t kKvTenantBytesMax = 255;
 // heads of 256 f32 channels.
 inline constexpr uint64_t kKvPageBytesMax = uint64_t{1} << 30;
 
+// The most parts that a page may have: their sizes and checksums fit the page's header.
+inline constexpr size_t kKvPartsMax = 256;
+
 using KvBlock = std::array<uint8_t, kKvBlockBytes>;
+
+// A part of a page: one of several ranges of equal size, which can be read and verified alone.
+struct KvPart {
+  uint32_t bytes = 0;     // stored: those of the part in memory, or fewer: a zstd frame
+  uint64_t checksum = 0;  // XXH3-64 of these bytes
+  bool operator==(const KvPart&) const = default;
+};
 
 // Describes a page of a chain, and how it is stored.
 struct KvPageHeader {
@@ -36,9 +47,12 @@ struct KvPageHeader {
   int64_t position = 0;            // of its first token
   std::vector<int32_t> token_ids;  // 1..64
   uint64_t page_bytes = 0;         // in memory
-  uint64_t stored_bytes = 0;       // in the file: the same, or fewer if it is compressed
-  bool compressed = false;         // a zstd frame
-  uint64_t checksum = 0;           // XXH3-64 of the stored bytes
+  // In the file: the parts, each rounded up to whole blocks. Version 1: the bytes of the page, or
+  // fewer if it is compressed.
+  uint64_t stored_bytes = 0;
+  bool compressed = false;  // some of the parts are; version 1: the page is one zstd frame
+  uint64_t checksum = 0;    // kv_parts_checksum(parts); version 1: XXH3-64 of the stored bytes
+  std::vector<KvPart> parts = {};  // at most kKvPartsMax; none in version 1
   bool operator==(const KvPageHeader&) const = default;
 
   // Header and page, rounded up to whole blocks.
@@ -47,15 +61,23 @@ struct KvPageHeader {
 
 // XXH3-64.
 uint64_t kv_checksum(std::span<const uint8_t> bytes);
+// XXH3-64 of the table of parts, as it is in a page's header.
+uint64_t kv_parts_checksum(std::span<const KvPart> parts);
 
 // The first block of a file. `file_id` is random. Pages carry it, so that a page of another file,
 // or one within another page, is not taken for a page of this file.
 KvBlock encode_kv_file_header(uint64_t file_id);
-// The file's id; nullopt if the block is damaged or is not a header of our version.
-std::optional<uint64_t> decode_kv_file_header(std::span<const uint8_t> block);
+// What a file's header says.
+struct KvFileHeader {
+  uint64_t file_id = 0;
+  uint32_t version = 0;  // a file of version 1 gets no more pages
+};
+// nullopt if the block is damaged or is not a header of a version that is read.
+std::optional<KvFileHeader> decode_kv_file_header(std::span<const uint8_t> block);
 
-// The header block of a page, which is at `offset` of the file. Preconditions: 1..64 token ids, a
-// tenant of at most kKvTenantBytesMax bytes, page_bytes in [1, kKvPageBytesMax].
+// The header block of a page, which is at `offset` of the file; of version 1 if the page has no
+// parts. Preconditions: 1..64 token ids, a tenant of at most kKvTenantBytesMax bytes, page_bytes in
+// [1, kKvPageBytesMax], at most kKvPartsMax parts.
 KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint64_t offset);
 // Reads the block at `offset` of the file; nullopt if it is damaged or is not a page header of this
 // place. The numbers of the result are within their limits.

@@ -22,8 +22,8 @@ std::string page_name(const PagePlace& place) {
 
 }  // namespace
 
-// The header block and the stored bytes of a page, verified. kDataCorrupt if they are damaged.
-Result<std::vector<uint8_t>> KvStore::read_record(const StoredPage& page) {
+// A page as it is stored, verified; with kHeader, only its header. kDataCorrupt if it is damaged.
+Result<StoredRecord> KvStore::read_record(const StoredPage& page, RecordPart part) {
   if (pass_file_ == nullptr || pass_file_->number() != page.place.file) {
     auto opened = KvFile::open(calls_, folder_, page.place.file);
     if (!opened.ok() && opened.error().code == ErrorCode::kNotFound) {
@@ -32,15 +32,24 @@ Result<std::vector<uint8_t>> KvStore::read_record(const StoredPage& page) {
     if (!opened.ok()) return opened.error();
     pass_file_ = *std::move(opened);
   }
-  if (page.header.stored_bytes > kKvPageBytesMax) {
+  // A part takes less than a block more than its bytes.
+  if (page.header.stored_bytes > kKvPageBytesMax + kKvPartsMax * kKvBlockBytes) {
     return data_corrupt(page_name(page.place), "has a length beyond the limit");
   }
-  std::vector<uint8_t> record(kKvBlockBytes + page.header.stored_bytes);
-  ASSIGN_OR_RETURN(const uint64_t bytes,
-                   pass_file_->read({{record.data(), record.size()}}, page.place.offset));
-  if (bytes < record.size()) return data_corrupt(page_name(page.place), "is cut off");
-  const std::span all(record);
-  RETURN_IF_ERROR(verify_page(page, all.first(kKvBlockBytes), all.subspan(kKvBlockBytes)));
+  KvBlock block;
+  const bool all = part == RecordPart::kAll;
+  StoredRecord record = {{}, std::vector<uint8_t>(all ? page.header.stored_bytes : 0)};
+  ASSIGN_OR_RETURN(
+      const uint64_t bytes,
+      pass_file_->read({{block.data(), block.size()}, {record.stored.data(), record.stored.size()}},
+                       page.place.offset));
+  if (bytes < block.size() + record.stored.size()) {
+    return data_corrupt(page_name(page.place), "is cut off");
+  }
+  const auto file = files_.find(page.place.file);
+  const uint64_t file_id = file == files_.end() ? 0 : file->second.file_id;
+  ASSIGN_OR_RETURN(record.header, verified_header(page, block, file_id));
+  if (all) RETURN_IF_ERROR(verify_stored(page, record.header, record.stored.data()));
   return record;
 }
 
@@ -50,6 +59,7 @@ std::optional<int64_t> KvStore::next_to_compact() const {
   double best_share = 1.0 / kLiveDivisor;
   for (const auto& [number, file] : files_) {
     if (number == files_.rbegin()->first || file.live_bytes == 0) continue;
+    if (leases_.has_file(number)) continue;
     if (file.state == KvFileState::kRemoving || file.bytes <= kKvBlockBytes) continue;
     const double share =
         static_cast<double>(file.live_bytes) / static_cast<double>(file.bytes - kKvBlockBytes);
@@ -60,31 +70,36 @@ std::optional<int64_t> KvStore::next_to_compact() const {
   return best;
 }
 
-// Returns how many bytes were written.
-Result<uint64_t> KvStore::move_page(const StoredPage& page) {
-  auto record = read_record(page);
-  if (!record.ok() && record.error().code == ErrorCode::kDataCorrupt) {
-    (void)give_up(page, record.error());
-    return uint64_t{0};
-  }
-  if (!record.ok()) return record.error();
-  const KvRecord copy = {page.header, std::span<const uint8_t>(*record).subspan(kKvBlockBytes)};
-  Move move = {page.header.key, page.place, {}};
+// Stores the page as `record` at another place. What was there before is scrubbed after the commit.
+Status KvStore::move_page(const StoredPage& page, KvRecord&& record) {
+  Move move = {page, {}};
   const Status moved = database_.change([&]() -> Status {
-    ASSIGN_OR_RETURN(const std::vector<PagePlace> places, write_records({&copy, 1}));
+    ASSIGN_OR_RETURN(const std::vector<PagePlace> places, write_records({&record, 1}));
     move.to = places.front();
-    RETURN_IF_ERROR(table_.move(move.key, move.to));
-    RETURN_IF_ERROR(table_.put_scrub(scrub_of(move.from)));
+    RETURN_IF_ERROR(table_.move(record.header, move.to));
+    RETURN_IF_ERROR(table_.put_scrub(scrub_of(page.place)));
     return table_.put_file(row_of(move.to.file));
   });
   if (!moved.ok()) {
     RETURN_IF_ERROR(load_rows());
     return moved.error();
   }
-  File& from = files_.at(move.from.file);
-  from.live_bytes -= std::min(from.live_bytes, move.from.length);
-  scrubs_.push_back(scrub_of(move.from));
+  File& from = files_.at(page.place.file);
+  from.live_bytes -= std::min(from.live_bytes, page.place.length);
+  scrubbing_.left.push_back(scrub_of(page.place));
   moves_.push_back(std::move(move));
+  return {};
+}
+
+// Returns how many bytes were written.
+Result<uint64_t> KvStore::compact_page(const StoredPage& page) {
+  auto record = read_record(page);
+  if (!record.ok() && record.error().code == ErrorCode::kDataCorrupt) {
+    (void)give_up(page, record.error());
+    return uint64_t{0};
+  }
+  if (!record.ok()) return record.error();
+  RETURN_IF_ERROR(move_page(page, record->record()));
   failpoint(Failpoint::kCompact);
   return page.place.length;
 }
@@ -102,7 +117,7 @@ Result<bool> KvStore::compact(uint64_t bytes_max) {
     if (pages.empty() || pages.front().place.file != *number) break;
     for (const StoredPage& page : pages) {
       if (page.place.file != *number || done >= bytes_max) break;
-      ASSIGN_OR_RETURN(const uint64_t moved, move_page(page));
+      ASSIGN_OR_RETURN(const uint64_t moved, compact_page(page));
       done += moved + kKvBlockBytes;
     }
   }
@@ -180,7 +195,7 @@ Result<bool> KvStore::copy_pages(FileCalls& to, const std::string& folder, PageP
       if (bad) ++counters_.pages_not_copied;
       if (bad) continue;
       if (!record.ok()) return record.error();
-      const KvRecord copy = {page.header, std::span(*record).subspan(kKvBlockBytes)};
+      const KvRecord copy = record->record();
       RETURN_IF_ERROR(target->write({&copy, 1}, file_id, page.place.offset));
       ++counters_.pages_copied;
       counters_.bytes_copied += page.place.length;

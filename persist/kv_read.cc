@@ -1,6 +1,4 @@
 // Reading pages: whole stretches in one system call, verified before anybody sees them.
-#include <zstd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,13 +8,8 @@
 namespace cascade {
 namespace {
 
-// A page has three parts (header, page, padding); a system call takes at most 1,024 parts.
+// How many pages are read at once: some hundred MB of the largest models' pages.
 constexpr size_t kExtentPagesMax = 341;
-
-Error damaged(const PagePlace& place, const std::string& what) {
-  return data_corrupt("kv file " + std::to_string(place.file),
-                      "the page at " + std::to_string(place.offset) + " " + what);
-}
 
 }  // namespace
 
@@ -41,7 +34,7 @@ Result<std::vector<StoredPage>> KvStore::find_extent(uint64_t page_bytes,
     if (!stored.ok()) break;
     const bool tokens_equal = std::ranges::equal(stored->header.token_ids, page.token_ids);
     if (extent.empty() && !tokens_equal) {
-      return give_up(*stored, damaged(stored->place, "has other tokens than its key says"));
+      return give_up(*stored, damaged_page(stored->place, "has other tokens than its key says"));
     }
     if (!extent.empty()) {
       const PagePlace& last = extent.back().place;
@@ -53,25 +46,6 @@ Result<std::vector<StoredPage>> KvStore::find_extent(uint64_t page_bytes,
     if (extent.back().header.compressed) break;
   }
   return extent;
-}
-
-Status KvStore::verify_page(const StoredPage& page, std::span<const uint8_t> header,
-                            std::span<const uint8_t> stored) const {
-  const auto file = files_.find(page.place.file);
-  const auto said = file == files_.end()
-                        ? std::nullopt
-                        : decode_kv_page_header(header, file->second.file_id, page.place.offset);
-  if (said != page.header) return damaged(page.place, "has a damaged header");
-  if (kv_checksum(stored) != page.header.checksum) {
-    return damaged(page.place, "does not have its checksum");
-  }
-  return {};
-}
-
-Status KvStore::unpack(const StoredPage& page, std::span<const uint8_t> stored, uint8_t* to) const {
-  const size_t size = ZSTD_decompress(to, page.header.page_bytes, stored.data(), stored.size());
-  if (ZSTD_isError(size) == 0 && size == page.header.page_bytes) return {};
-  return damaged(page.place, "cannot be decompressed");
 }
 
 // Forgets a bad page; returns `why`. The caller must be told even if the row cannot be removed now.
@@ -100,39 +74,47 @@ Error KvStore::give_up_file(int64_t number, const Error& why) {
 }
 
 PagesRead KvStore::read_extent(const std::vector<StoredPage>& extent,
-                               std::span<const PageRead> pages) {
+                               std::span<const PageRead> pages, size_t parts) {
   const PagePlace& place = extent.front().place;
   auto file = KvFile::open(calls_, folder_, place.file);
   if (!file.ok() && !is_lost(file.error())) return {0, file.error()};
   if (!file.ok()) return {0, give_up_file(place.file, file.error())};
+  const uint64_t file_id = files_.at(place.file).file_id;
   std::vector<KvBlock> headers(extent.size());
   KvBlock padding;
-  std::vector<uint8_t> frame;
-  if (extent.front().header.compressed) frame.resize(extent.front().header.stored_bytes);
-  std::vector<iovec> parts;
+  std::vector<uint8_t> frame;  // of a page that cannot be read in place, which is alone
+  std::vector<iovec> iovecs;
   for (size_t i = 0; i < extent.size(); ++i) {
-    const uint64_t stored = extent[i].header.stored_bytes;
-    parts.push_back({headers[i].data(), kKvBlockBytes});
-    parts.push_back({frame.empty() ? pages[i].to : frame.data(), stored});
-    const uint64_t rest = round_up(stored, uint64_t{kKvBlockBytes}) - stored;
-    if (rest > 0) parts.push_back({padding.data(), rest});
+    const KvPageHeader& header = extent[i].header;
+    iovecs.push_back({headers[i].data(), kKvBlockBytes});
+    if (!read_in_place(header, parts, pages[i].to, padding.data(), iovecs)) {
+      if (extent.size() > 1 || header.stored_bytes > kKvPageBytesMax) {
+        return {0, give_up(extent[i], damaged_page(extent[i].place, "has other parts"))};
+      }
+      frame.resize(header.stored_bytes);
+      iovecs.push_back({frame.data(), frame.size()});
+    }
+    const uint64_t rest = round_up(header.stored_bytes, uint64_t{kKvBlockBytes});
+    if (rest > header.stored_bytes) iovecs.push_back({padding.data(), rest - header.stored_bytes});
   }
-  const auto bytes = (*file)->read(std::move(parts), place.offset);
+  const auto bytes = (*file)->read(std::move(iovecs), place.offset);
   if (!bytes.ok()) return {0, bytes.error()};
   for (size_t i = 0; i < extent.size(); ++i) {
     const StoredPage& page = extent[i];
-    const std::span<const uint8_t> stored(frame.empty() ? pages[i].to : frame.data(),
-                                          page.header.stored_bytes);
-    const uint64_t end = page.place.offset - place.offset + kKvBlockBytes + stored.size();
-    Status good = end <= *bytes ? verify_page(page, headers[i], stored)
-                                : Status(damaged(page.place, "is cut off"));
-    if (good.ok() && !frame.empty()) good = unpack(page, stored, pages[i].to);
+    const uint64_t end =
+        page.place.offset - place.offset + kKvBlockBytes + page.header.stored_bytes;
+    if (end > *bytes) return {i, give_up(page, damaged_page(page.place, "is cut off"))};
+    const auto header = verified_header(page, headers[i], file_id);
+    Status good = header.ok() ? Status() : header.error();
+    if (good.ok() && frame.empty()) good = verify_in_place(page, *header, pages[i].to);
+    if (good.ok() && !frame.empty()) good = verify_stored(page, *header, frame.data());
+    if (good.ok() && !frame.empty()) good = unpack(page, *header, frame.data(), pages[i].to);
     if (!good.ok()) return {i, give_up(page, good.error())};
   }
   return {extent.size(), std::nullopt};
 }
 
-PagesRead KvStore::read(uint64_t page_bytes, std::span<const PageRead> pages) {
+PagesRead KvStore::read(uint64_t page_bytes, std::span<const PageRead> pages, size_t parts) {
   PagesRead all;
   while (all.good < pages.size()) {
     const std::span<const PageRead> rest = pages.subspan(all.good);
@@ -141,13 +123,45 @@ PagesRead KvStore::read(uint64_t page_bytes, std::span<const PageRead> pages) {
       all.error = extent.error();
       break;
     }
-    PagesRead part = read_extent(*extent, rest);
+    PagesRead part = read_extent(*extent, rest, parts);
     all.good += part.good;
     counters_.pages_read += part.good;
     all.error = std::move(part.error);
     if (all.error) break;
   }
   return all;
+}
+
+Result<uint32_t> KvStore::lease(const Digest& key, size_t parts) {
+  ASSIGN_OR_RETURN(const auto page, table_.find(key));
+  if (!page) return not_found("page", "is not stored");
+  auto stored = read_record(*page, RecordPart::kHeader);
+  PagePlace place = page->place;
+  const bool rewrite = stored.ok() && stored->header.parts.size() != parts;
+  if (rewrite) stored = read_record(*page, RecordPart::kAll);
+  pass_file_.reset();
+  std::vector<uint8_t> bytes;
+  if (rewrite && stored.ok()) {
+    bytes.resize(stored->header.page_bytes);
+    const Status unpacked = unpack(*page, stored->header, stored->stored.data(), bytes.data());
+    if (!unpacked.ok()) stored = unpacked.error();
+  }
+  if (!stored.ok()) {
+    const bool bad = stored.error().code == ErrorCode::kDataCorrupt;
+    return bad ? give_up(*page, stored.error()) : stored.error();
+  }
+  if (rewrite) {
+    KvRecord record = kv_record_of(page->header, bytes.data(), parts);
+    seal(record);
+    stored->header = record.header;
+    RETURN_IF_ERROR(move_page(*page, std::move(record)));
+    place = moves_.back().to;
+  }
+  return leases_.add({.key = key,
+                      .file = place.file,
+                      .offset = place.offset + kKvBlockBytes,
+                      .part_bytes = stored->header.page_bytes / parts,
+                      .parts = stored->header.parts});
 }
 
 void KvStore::prefetch(std::span<const Digest> keys) {

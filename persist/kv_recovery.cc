@@ -35,9 +35,9 @@ Result<std::unique_ptr<KvStore>> KvStore::open(FileCalls& calls, Database& datab
 Status KvStore::load_rows() {
   ASSIGN_OR_RETURN(const std::vector<KvFileRow> rows, table_.files());
   ASSIGN_OR_RETURN(const auto live, table_.live_bytes());
-  ASSIGN_OR_RETURN(scrubs_, table_.scrubs());
-  scrubs_tried_ = scrubs_.size();
-  scrubbed_.clear();
+  ASSIGN_OR_RETURN(scrubbing_.left, table_.scrubs());
+  scrubbing_.tried = scrubbing_.left.size();
+  scrubbing_.done.clear();
   const std::map<int64_t, File> before = std::exchange(files_, {});
   for (const KvFileRow& row : rows) {
     File file = {.file_id = row.file_id,
@@ -145,7 +145,8 @@ Status KvStore::take_file(int64_t number, UnnamedPages unnamed) {
     return {};
   }
   ASSIGN_OR_RETURN(const std::vector<uint8_t> header, (*opened)->read_block(0));
-  const auto file_id = decode_kv_file_header(header);
+  const auto decoded = decode_kv_file_header(header);
+  const auto file_id = decoded ? std::optional(decoded->file_id) : std::nullopt;
   const bool goes = unnamed == UnnamedPages::kRemove;
   files_[number] = {.file_id = file_id.value_or(0),
                     .state = goes      ? KvFileState::kRemoving  // by the next commit
@@ -170,7 +171,7 @@ Status KvStore::cut_tail(KvFile& file, File& state, uint64_t length) {
   state.state = KvFileState::kAbandoned;
   const Scrub scrub = {file.number(), state.bytes, length - state.bytes};
   RETURN_IF_ERROR(table_.put_scrub(scrub));
-  scrubs_.push_back(scrub);
+  scrubbing_.left.push_back(scrub);
   return table_.put_file(row_of(file.number()));
 }
 
@@ -206,7 +207,7 @@ Status KvStore::adopt_page(const KvPageHeader& header, const PagePlace& place) {
   ASSIGN_OR_RETURN(const auto stored, table_.find(header.key));
   if (stored) {  // this is the other copy of a move that was not committed
     RETURN_IF_ERROR(table_.put_scrub(scrub_of(place)));
-    scrubs_.push_back(scrub_of(place));
+    scrubbing_.left.push_back(scrub_of(place));
     return {};
   }
   failpoint(Failpoint::kRecoverAdopt);

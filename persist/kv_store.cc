@@ -1,8 +1,6 @@
 // Writing: append, remove, and what a commit does with files.
 #include "persist/kv_store.h"
 
-#include <zstd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -16,8 +14,6 @@ namespace {
 // How many pages one system call writes. The pages are compressed before the call.
 constexpr size_t kBatchPages = 256;
 constexpr size_t kCompressedBatchPages = 4;
-// The level that costs least: higher ones gain next to nothing on quantised numbers.
-constexpr int kZstdLevel = 1;
 
 Status check_run(const PageRun& run) {
   if (run.tenant.size() > kKvTenantBytesMax) {
@@ -26,6 +22,10 @@ Status check_run(const PageRun& run) {
   }
   if (run.page_bytes < 1 || run.page_bytes > kKvPageBytesMax) {
     return invalid_argument("page_bytes", "must be 1 to " + std::to_string(kKvPageBytesMax));
+  }
+  if (run.parts < 1 || run.parts > kKvPartsMax || run.page_bytes % run.parts != 0) {
+    return invalid_argument("parts", "must be 1 to " + std::to_string(kKvPartsMax) +
+                                         ", of equal sizes, got " + std::to_string(run.parts));
   }
   if (run.position < 0 || run.position % static_cast<int64_t>(kKvPageTokensMax) != 0) {
     return invalid_argument("position", "must be a multiple of 64");
@@ -43,31 +43,14 @@ Status check_run(const PageRun& run) {
 // Page `index` of the run, as it is stored uncompressed.
 KvRecord record_of(const PageRun& run, size_t index) {
   const RunPage& page = run.pages[index];
-  KvRecord record;
-  record.stored = {page.bytes, static_cast<size_t>(run.page_bytes)};
-  record.header = {.model = run.model,
-                   .parent = index == 0 ? run.parent : run.pages[index - 1].key,
-                   .key = page.key,
-                   .tenant = run.tenant,
-                   .position = run.position + static_cast<int64_t>(index * kKvPageTokensMax),
-                   .token_ids = {page.token_ids.begin(), page.token_ids.end()},
-                   .page_bytes = run.page_bytes,
-                   .stored_bytes = run.page_bytes,
-                   .compressed = false,
-                   .checksum = 0};
-  return record;
-}
-
-// Replaces record.stored by a zstd frame, which is made in `frame`, if that takes fewer blocks.
-void compress(KvRecord& record, std::vector<uint8_t>& frame) {
-  frame.resize(ZSTD_compressBound(record.stored.size()));
-  const size_t size = ZSTD_compress(frame.data(), frame.size(), record.stored.data(),
-                                    record.stored.size(), kZstdLevel);
-  if (ZSTD_isError(size) != 0 || size + kKvBlockBytes > record.stored.size()) return;
-  frame.resize(size);
-  record.stored = frame;
-  record.header.compressed = true;
-  record.header.stored_bytes = size;
+  return kv_record_of({.model = run.model,
+                       .parent = index == 0 ? run.parent : run.pages[index - 1].key,
+                       .key = page.key,
+                       .tenant = run.tenant,
+                       .position = run.position + static_cast<int64_t>(index * kKvPageTokensMax),
+                       .token_ids = {page.token_ids.begin(), page.token_ids.end()},
+                       .page_bytes = run.page_bytes},
+                      page.bytes, run.parts);
 }
 
 }  // namespace
@@ -100,11 +83,17 @@ Status KvStore::open_active() {
   if (!files_.empty() && takes_more(files_.rbegin()->first)) {
     auto opened = KvFile::open(calls_, folder_, files_.rbegin()->first);
     if (opened.ok()) {
-      active_ = *std::move(opened);
-      return {};
+      ASSIGN_OR_RETURN(const std::vector<uint8_t> block, (*opened)->read_block(0));
+      const auto header = decode_kv_file_header(block);
+      if (header && header->version == kKvFileVersion) {
+        active_ = *std::move(opened);
+        return {};
+      }
+    } else if (!is_lost(opened.error())) {
+      return opened.error();
+    } else {
+      RETURN_IF_ERROR(lose_file(files_.rbegin()->first));
     }
-    if (!is_lost(opened.error())) return opened.error();
-    RETURN_IF_ERROR(lose_file(files_.rbegin()->first));
   }
   const int64_t number = ++number_max_;
   const uint64_t file_id = system_random();
@@ -173,12 +162,12 @@ Status KvStore::append(const PageRun& run, int64_t now_us) {
   RETURN_IF_ERROR(check_room(bytes));
   const size_t batch = options_.compress ? kCompressedBatchPages : kBatchPages;
   const Status done = database_.change([&]() -> Status {
-    std::vector<std::vector<uint8_t>> frames(batch);
+    std::vector<std::vector<std::vector<uint8_t>>> frames(batch);
     for (size_t at = 0; at < records.size(); at += batch) {
       const std::span part = std::span(records).subspan(at, std::min(batch, records.size() - at));
       for (size_t i = 0; i < part.size(); ++i) {
         if (options_.compress) compress(part[i], frames[i]);
-        part[i].header.checksum = kv_checksum(part[i].stored);
+        seal(part[i]);
       }
       RETURN_IF_ERROR(put_pages(part, now_us));
     }
@@ -202,7 +191,7 @@ Status KvStore::forget(const StoredPage& page) {
   });
   RETURN_IF_ERROR(removed);
   file->second.live_bytes -= std::min(file->second.live_bytes, page.place.length);
-  scrubs_.push_back(scrub);
+  scrubbing_.left.push_back(scrub);
   return {};
 }
 
@@ -233,12 +222,12 @@ Status KvStore::touch(std::span<const Digest> keys, int64_t now_us) {
 uint64_t KvStore::bytes_on_disk() const {
   uint64_t bytes = 0;
   for (const auto& [number, file] : files_) bytes += kKvBlockBytes + file.live_bytes;
-  for (const Scrub& scrub : scrubs_) bytes += scrub.bytes;
+  for (const Scrub& scrub : scrubbing_.left) bytes += scrub.bytes;
   return bytes;
 }
 
 bool KvStore::is_clean() const {
-  return scrubbed_all_ && std::ranges::none_of(files_, [&](const auto& file) {
+  return scrubbing_.all_done && std::ranges::none_of(files_, [&](const auto& file) {
            return file.second.state == KvFileState::kRemoving &&
                   std::ranges::find(removed_files_, file.first) == removed_files_.end();
          });
@@ -255,8 +244,8 @@ Status KvStore::abandon(int64_t number) {
   ++counters_.files_abandoned;
   for (const Move& move : moves_) {
     if (move.to.file != number) continue;
-    RETURN_IF_ERROR(table_.move(move.key, move.from));
-    RETURN_IF_ERROR(table_.remove_scrub(scrub_of(move.from)));
+    RETURN_IF_ERROR(table_.move(move.from.header, move.from.place));
+    RETURN_IF_ERROR(table_.remove_scrub(scrub_of(move.from.place)));
   }
   const uint64_t end = std::max(file.bytes_committed, uint64_t{kKvBlockBytes});
   ASSIGN_OR_RETURN(const std::vector<Digest> lost, table_.remove_from(number, end));
@@ -307,7 +296,7 @@ Status KvStore::prepare_commit() {
     RETURN_IF_ERROR(sync_folder(calls_, folder_));
     folder_dirty_ = false;
   }
-  for (const Scrub& scrub : std::exchange(scrubbed_, {})) {
+  for (const Scrub& scrub : std::exchange(scrubbing_.done, {})) {
     RETURN_IF_ERROR(table_.remove_scrub(scrub));
   }
   for (const int64_t number : std::exchange(removed_files_, {})) {
@@ -322,9 +311,9 @@ void KvStore::committed() {
   for (auto& [number, file] : files_) file.bytes_committed = file.bytes;
   std::map<int64_t, std::unique_ptr<KvFile>> open;
   std::vector<Scrub> left;
-  scrubbed_all_ = true;
-  for (size_t i = 0; i < scrubs_.size(); ++i) {
-    const Scrub& scrub = scrubs_[i];
+  scrubbing_.all_done = true;
+  for (size_t i = 0; i < scrubbing_.left.size(); ++i) {
+    const Scrub& scrub = scrubbing_.left[i];
     const auto file = files_.find(scrub.file);
     if (file == files_.end() || file->second.state == KvFileState::kRemoving) continue;
     std::unique_ptr<KvFile>& handle = open[scrub.file];
@@ -334,15 +323,15 @@ void KvStore::committed() {
     }
     // A scrub that fails is tried again after the next commit, and at the next start.
     if (handle != nullptr && handle->scrub(scrub.offset, scrub.bytes).ok()) {
-      scrubbed_.push_back(scrub);
+      scrubbing_.done.push_back(scrub);
       file->second.dirty = true;
     } else {
       left.push_back(scrub);
-      scrubbed_all_ = scrubbed_all_ && i < scrubs_tried_;
+      scrubbing_.all_done = scrubbing_.all_done && i < scrubbing_.tried;
     }
   }
-  scrubs_ = std::move(left);
-  scrubs_tried_ = scrubs_.size();
+  scrubbing_.left = std::move(left);
+  scrubbing_.tried = scrubbing_.left.size();
   for (const auto& [number, file] : files_) {
     if (file.state != KvFileState::kRemoving ||
         std::ranges::find(removed_files_, number) != removed_files_.end()) {
@@ -357,7 +346,7 @@ void KvStore::committed() {
 
 Status KvStore::rolled_back() {
   moves_.clear();
-  scrubbed_.clear();
+  scrubbing_.done.clear();
   removed_files_.clear();
   deleted_.clear();
   may_have_found_ = true;

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "persist/finding.h"
 #include "persist/kv_file.h"
+#include "persist/page_leases.h"
 #include "persist/page_table.h"
 
 namespace cascade {
@@ -41,6 +42,7 @@ struct PageRun {
   int64_t position = 0;  // of the first token; a multiple of 64
   uint64_t page_bytes = 0;
   std::span<const RunPage> pages;
+  size_t parts = 1;  // of each page, 1 to kKvPartsMax: ranges of equal size, e.g. its layers
 };
 
 // A page to read, and what the caller believes it to be.
@@ -94,11 +96,17 @@ class KvStore {
   // Reads pages into the caller's memory, from the first on until one is not good. The content of
   // the memory after the good pages is unspecified. A page that is damaged, or has other token ids
   // than the caller says, gives an error once (kDataCorrupt), and is not found from then on.
-  PagesRead read(uint64_t page_bytes, std::span<const PageRead> pages);
+  // `parts` is how many parts the pages were appended with.
+  PagesRead read(uint64_t page_bytes, std::span<const PageRead> pages, size_t parts = 1);
   // Returns the row of a page; nullopt if the page is not stored.
   Result<std::optional<StoredPage>> find(const Digest& key) { return table_.find(key); }
   // All pages of a model, parents before their children.
   Result<std::vector<StoredPage>> pages(const Digest& model) { return table_.of_model(model); }
+  // Leases a page, so that its parts can be read one by one (KvPartFiles): it stays where it is
+  // until the lease is released. A page that is stored in other parts is rewritten. Errors:
+  // kNotFound; kDataCorrupt, after which the page is not found any more.
+  Result<uint32_t> lease(const Digest& key, size_t parts);
+  PageLeases& leases() { return leases_; }
   // Lets the system read pages ahead. Best effort.
   void prefetch(std::span<const Digest> keys);
   // Marks pages as used.
@@ -184,13 +192,18 @@ class KvStore {
     uint64_t live_bytes = 0;
     bool dirty = false;  // to be synchronised before the next commit
   };
-  // A page that compaction moved since the last commit.
+  // A page that was moved since the last commit.
   struct Move {
-    Digest key;
-    PagePlace from;
+    StoredPage from;
     PagePlace to;
   };
-  static Scrub scrub_of(const PagePlace& place) { return {place.file, place.offset, place.length}; }
+  // Ranges that are to be overwritten, by committed or current changes.
+  struct Scrubbing {
+    std::vector<Scrub> left;  // oldest first
+    size_t tried = 0;         // how many of `left` an earlier commit has tried
+    bool all_done = true;     // whether the last commit's scrubs are all done
+    std::vector<Scrub> done;  // but not synchronised
+  };
 
   KvStore(FileCalls& calls, Database& database, std::string folder, const KvOptions& options)
       : calls_(calls),
@@ -224,17 +237,18 @@ class KvStore {
   // kv_read.cc
   Result<StoredPage> find_expected(uint64_t page_bytes, const PageRead& page);
   Result<std::vector<StoredPage>> find_extent(uint64_t page_bytes, std::span<const PageRead> pages);
-  PagesRead read_extent(const std::vector<StoredPage>& extent, std::span<const PageRead> pages);
+  PagesRead read_extent(const std::vector<StoredPage>& extent, std::span<const PageRead> pages,
+                        size_t parts);
   Error give_up(const StoredPage& page, const Error& why);
   Status lose_file(int64_t number);
   Error give_up_file(int64_t number, const Error& why);
-  Status verify_page(const StoredPage& page, std::span<const uint8_t> header,
-                     std::span<const uint8_t> stored) const;
-  Status unpack(const StoredPage& page, std::span<const uint8_t> stored, uint8_t* to) const;
+
   // kv_pass.cc: passes over many pages.
-  Result<std::vector<uint8_t>> read_record(const StoredPage& page);
+  enum class RecordPart { kHeader, kAll };
+  Result<StoredRecord> read_record(const StoredPage& page, RecordPart part = RecordPart::kAll);
   std::optional<int64_t> next_to_compact() const;
-  Result<uint64_t> move_page(const StoredPage& page);
+  Result<uint64_t> compact_page(const StoredPage& page);
+  Status move_page(const StoredPage& page, KvRecord&& record);
 
   FileCalls& calls_;
   PageTable table_;
@@ -246,12 +260,10 @@ class KvStore {
   int64_t number_max_ = 0;     // the highest number that a file has or had
   bool folder_dirty_ = false;  // names are to be synchronised before the next commit
   std::vector<Move> moves_;
-  std::vector<Scrub> scrubs_;           // of committed or current changes; oldest first, not done
-  size_t scrubs_tried_ = 0;             // how many of `scrubs_` an earlier commit has tried
-  bool scrubbed_all_ = true;            // whether the last commit's scrubs are all done
-  std::vector<Scrub> scrubbed_;         // done, but not synchronised
+  Scrubbing scrubbing_;
   std::unique_ptr<KvFile> pass_file_;   // the file that a pass reads
   std::vector<int64_t> removed_files_;  // deleted, but not synchronised
+  PageLeases leases_;
   std::vector<Digest> unwritten_;
   std::vector<Digest> forgotten_;
   std::vector<Digest> deleted_;

@@ -194,11 +194,15 @@ Result<std::optional<StoredPage>> PageTable::find(const Digest& key) {
   return std::optional(read_page(query));
 }
 
-Status PageTable::move(const Digest& key, const PagePlace& to) {
+Status PageTable::move(const KvPageHeader& header, const PagePlace& to) {
   return database_.change([&]() -> Status {
     ASSIGN_OR_RETURN(Query move,
-                     database_.query("UPDATE pages SET file=?, offset=?, length=? WHERE key=?"));
-    return move.bind(to.file, to.offset, to.length, as_blob(key)).run();
+                     database_.query("UPDATE pages SET file=?, offset=?, length=?, compressed=?, "
+                                     "checksum=?, stored_bytes=? WHERE key=?"));
+    return move
+        .bind(to.file, to.offset, to.length, header.compressed, header.checksum,
+              header.stored_bytes, as_blob(header.key))
+        .run();
   });
 }
 

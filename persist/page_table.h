@@ -73,6 +73,10 @@ struct Scrub {
   uint64_t offset = 0;
   uint64_t bytes = 0;
 };
+// The place of a page that was removed or moved.
+inline Scrub scrub_of(const PagePlace& place) {
+  return {place.file, place.offset, place.length};
+}
 
 // All changes are part of the database's group of changes. Errors as Database. One thread.
 class PageTable {
@@ -94,7 +98,8 @@ class PageTable {
   // Adds a page; kInvalidArgument if its key exists already.
   Status put(const StoredPage& page);
   Result<std::optional<StoredPage>> find(const Digest& key);
-  Status move(const Digest& key, const PagePlace& to);
+  // Changes where and how the page `header.key` is stored.
+  Status move(const KvPageHeader& header, const PagePlace& to);
   Status touch(const Digest& key, int64_t now_us);
   Status mark_verified(const Digest& key);
   Status remove(const Digest& key);

@@ -98,6 +98,8 @@ Result<std::vector<Digest>> Store::oldest_pages(uint64_t bytes, const Digest& ke
   ASSIGN_OR_RETURN(std::vector<Digest> stay, chunks_.pinned_chains());
   ASSIGN_OR_RETURN(const std::vector<Digest> texts, kv_->pinned_texts());
   stay.insert(stay.end(), texts.begin(), texts.end());
+  const std::vector<Digest> leased = kv_->leases().keys();
+  stay.insert(stay.end(), leased.begin(), leased.end());
   stay.push_back(kept);
   return kv_->oldest(bytes, stay);
 }

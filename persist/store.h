@@ -76,8 +76,8 @@ class Store : public ChunkStore {
   Status rollback() override;
 
   // Pages to remove to make room for `bytes` (KvStore::oldest()). Left out are the pages of pinned
-  // chunks, of prompts up to the ends of such chunks' texts, and of the chain that ends with
-  // `kept`.
+  // chunks, of prompts up to the ends of such chunks' texts, of chains up to leased pages, and of
+  // the chain that ends with `kept`.
   Result<std::vector<Digest>> oldest_pages(uint64_t bytes, const Digest& kept);
 
   // Deleted texts stay in the search index and in the database's log for a while. Clears some of

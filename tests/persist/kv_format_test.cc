@@ -42,7 +42,7 @@ TEST(KvFormat, headers_come_back) {
   const KvBlock block = encode_kv_page_header(header, 5, 8192);
   EXPECT_EQ(decode_kv_page_header(block, 5, 8192), header);
   EXPECT_EQ(kv_page_file_id(block, 8192), 5u);
-  EXPECT_EQ(decode_kv_file_header(encode_kv_file_header(6)), 6u);
+  EXPECT_EQ(decode_kv_file_header(encode_kv_file_header(6))->file_id, 6u);
   EXPECT_EQ(header.record_bytes(), 8192u);
 }
 
@@ -75,6 +75,46 @@ TEST(KvFormat, numbers_beyond_their_limits_are_refused_with_a_right_checksum) {
   EXPECT_TRUE(refused(152, uint64_t{5001}));  // stored bytes
   EXPECT_TRUE(refused(152, std::numeric_limits<uint64_t>::max()));
   EXPECT_TRUE(refused(152, uint64_t{0}));
+}
+
+KvPageHeader make_header_with_parts() {
+  KvPageHeader header = make_header();
+  header.parts = {{2500, 1}, {100, 2}};
+  header.stored_bytes = 8192;
+  header.checksum = kv_parts_checksum(header.parts);
+  return header;
+}
+
+TEST(KvFormat, tables_of_parts_come_back) {
+  KvPageHeader header = make_header_with_parts();
+  EXPECT_EQ(decode_kv_page_header(encode_kv_page_header(header, 5, 8192), 5, 8192), header);
+  EXPECT_EQ(header.record_bytes(), 4096u + 8192u);
+  header.page_bytes = kKvPartsMax * 10;
+  header.parts.assign(kKvPartsMax, {10, 3});
+  header.stored_bytes = kKvPartsMax * 4096;
+  header.compressed = false;
+  header.checksum = kv_parts_checksum(header.parts);
+  EXPECT_EQ(decode_kv_page_header(encode_kv_page_header(header, 5, 8192), 5, 8192), header);
+}
+
+TEST(KvFormat, tables_of_parts_that_do_not_agree_with_the_header_are_refused) {
+  const KvBlock block = encode_kv_page_header(make_header_with_parts(), 5, 8192);
+  const auto refused = [&](size_t at, auto value) {
+    return !decode_kv_page_header(forge(block, at, value), 5, 8192).has_value();
+  };
+  EXPECT_FALSE(refused(128, int64_t{64}));
+  EXPECT_TRUE(refused(8, uint32_t{1}));       // version 1 has no more stored bytes than the page
+  EXPECT_TRUE(refused(8, uint32_t{3}));       // version
+  EXPECT_TRUE(refused(12, uint32_t{0}));      // compressed
+  EXPECT_TRUE(refused(152, uint64_t{4096}));  // stored bytes
+  EXPECT_TRUE(refused(160, uint64_t{0}));     // checksum of the table
+  EXPECT_TRUE(refused(680, uint32_t{0}));     // parts
+  EXPECT_TRUE(refused(680, uint32_t{1}));
+  EXPECT_TRUE(refused(680, uint32_t{3}));
+  EXPECT_TRUE(refused(680, uint32_t{257}));
+  EXPECT_TRUE(refused(680, std::numeric_limits<uint32_t>::max()));
+  EXPECT_TRUE(refused(688, uint32_t{0}));  // bytes of the first part
+  EXPECT_TRUE(refused(688, uint32_t{2501}));
 }
 
 TEST(KvFormat, one_name_a_number) {

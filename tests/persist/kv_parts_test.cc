@@ -1,0 +1,268 @@
+// Pages whose parts are read one by one while other things happen to the files.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/file.h"
+#include "persist/kv_part_files.h"
+#include "persist/kv_record.h"
+#include "tests/failing_file_calls.h"
+#include "tests/long_tests.h"
+#include "tests/persist/memory_disk.h"
+#include "tests/persist/store_testing.h"
+#include "tests/places.h"
+#include "tests/seed.h"
+
+namespace cascade {
+namespace {
+
+using testing::FailingFileCalls;
+using testing::MemoryDisk;
+using testing::ok;
+using testing::open_store;
+using testing::test_options;
+using testing::TestChain;
+
+const std::string kPartsFolder = "/state/kv";
+const std::string kPartsFile = "/state/kv/00000001.kv";
+constexpr uint64_t kPartBytes = 2500;  // two parts of a TestChain's page
+
+PageRun run_in_parts(const TestChain& chain, size_t parts) {
+  PageRun run = chain.run();
+  run.parts = parts;
+  return run;
+}
+
+// Memory for a part as KvPartFiles wants it.
+class PartMemory {
+ public:
+  PartMemory() : memory_(static_cast<uint8_t*>(std::aligned_alloc(4096, 8192))) {}
+  ~PartMemory() { std::free(memory_); }
+  PartMemory(const PartMemory&) = delete;
+  PartMemory& operator=(const PartMemory&) = delete;
+  uint8_t* data() { return memory_; }
+
+ private:
+  uint8_t* memory_;
+};
+
+bool has_part(const PartMemory& memory, const TestChain& chain, size_t page, size_t part) {
+  const auto from = chain.pages[page].begin() + static_cast<ptrdiff_t>(part * kPartBytes);
+  return std::equal(from, from + kPartBytes, const_cast<PartMemory&>(memory).data());
+}
+
+TEST(KvParts, whole_pages_come_back_whatever_their_parts) {
+  for (const size_t parts : {1, 2, 5, 250}) {
+    for (const bool compress : {false, true}) {
+      MemoryDisk disk;
+      StoreOptions options = test_options();
+      options.kv.compress = compress;
+      auto store = open_store(disk, options);
+      const TestChain chain(1, 5);
+      ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, parts), 1)));
+      ASSERT_TRUE(ok(store->commit()));
+      store.reset();
+      disk.cut_power();
+      store = open_store(disk, options);
+      std::vector<std::vector<uint8_t>> to(5, std::vector<uint8_t>(chain.page_bytes));
+      std::vector<PageRead> reads;
+      for (size_t i = 0; i < 5; ++i)
+        reads.push_back({chain.keys[i], chain.token_ids[i], to[i].data()});
+      const PagesRead read = store->kv().read(chain.page_bytes, reads, parts);
+      EXPECT_EQ(read.good, 5u) << (read.error ? read.error->to_string() : "");
+      EXPECT_EQ(to, chain.pages);
+      if (!compress) {
+        EXPECT_EQ(store->kv().bytes_on_disk(), 4096 + 5 * kv_record_bytes(chain.page_bytes, parts));
+      }
+    }
+  }
+}
+
+TEST(KvParts, wrong_numbers_of_parts_are_refused) {
+  MemoryDisk disk;
+  auto store = open_store(disk);
+  const TestChain chain(1);
+  for (const size_t parts : {0, 3, 257}) {
+    EXPECT_EQ(store->kv().append(run_in_parts(chain, parts), 1).error().field, "parts");
+  }
+  EXPECT_EQ(store->kv().lease(chain.keys[0], 2).error().code, ErrorCode::kNotFound);
+}
+
+TEST(KvParts, parts_of_leased_pages_are_read_one_by_one) {
+  for (const bool compress : {false, true}) {
+    MemoryDisk disk;
+    StoreOptions options = test_options();
+    options.kv.compress = compress;
+    auto store = open_store(disk, options);
+    const TestChain chain(1);
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
+    KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+    PartMemory memory;
+    for (size_t page = 0; page < 3; ++page) {
+      const auto lease = store->kv().lease(chain.keys[page], 2);
+      ASSERT_TRUE(ok(lease));
+      for (size_t part = 0; part < 2; ++part) {
+        ASSERT_TRUE(ok(files.read(*lease, part, memory.data())));
+        EXPECT_TRUE(has_part(memory, chain, page, part)) << page << " " << part;
+      }
+    }
+  }
+}
+
+// Files of version 1 have no parts.
+TEST(KvParts, a_page_of_an_older_file_is_rewritten_when_it_is_leased) {
+  const std::string fixture = (testing::source_dir() / "tests/persist/data/version3").string();
+  MemoryDisk disk;
+  ASSERT_EQ(disk.make_folder("/state"), 0);
+  ASSERT_EQ(disk.make_folder("/state/kv"), 0);
+  for (const auto& [path, name] : {std::pair(testing::kDatabase, ".db"), {kPartsFile, ".kv"}}) {
+    const auto content = read_file(fixture + name, 1 << 20);
+    ASSERT_TRUE(ok(content));
+    const int fd = disk.open(path, O_RDWR | O_CREAT, 0600);
+    disk.write(fd, content->data(), content->size(), 0);
+    disk.sync(fd);
+    disk.close(fd);
+  }
+  auto store = open_store(disk);
+  const TestChain chain(0);
+  const auto lease = store->kv().lease(chain.keys[1], 2);
+  ASSERT_TRUE(ok(lease));
+  ASSERT_TRUE(ok(store->commit()));
+  KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+  PartMemory memory;
+  ASSERT_TRUE(ok(files.read(*lease, 1, memory.data())));
+  EXPECT_TRUE(has_part(memory, chain, 1, 1));
+  store.reset();
+  disk.kill();
+  store = open_store(disk);
+  EXPECT_TRUE(store->findings().empty());
+  std::vector<uint8_t> to(chain.page_bytes);
+  for (size_t i = 0; i < 3; ++i) {  // some in files of either version
+    const PageRead read = {chain.keys[i], chain.token_ids[i], to.data()};
+    EXPECT_EQ(store->kv().read(chain.page_bytes, {&read, 1}, 2).good, 1u);
+    EXPECT_EQ(to, chain.pages[i]);
+  }
+  EXPECT_TRUE(disk.has("/state/kv/00000002.kv"));
+}
+
+TEST(KvParts, leased_pages_stay_where_they_are) {
+  MemoryDisk disk;
+  StoreOptions options = test_options();
+  options.kv.file_bytes_max = 64 << 10;
+  auto store = open_store(disk, options);
+  std::vector<TestChain> chains;
+  for (uint64_t n = 0; n < 6; ++n) {
+    chains.emplace_back(n);
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chains.back(), 2), 1)));
+  }
+  const auto lease = store->kv().lease(chains[0].keys[1], 2);
+  ASSERT_TRUE(ok(lease));
+  const auto victims = store->oldest_pages(uint64_t{1} << 30, {});
+  ASSERT_TRUE(ok(victims));
+  EXPECT_THAT(*victims, ::testing::Not(::testing::Contains(chains[0].keys[0])));
+  EXPECT_THAT(*victims, ::testing::Not(::testing::Contains(chains[0].keys[1])));
+  EXPECT_THAT(*victims, ::testing::Contains(chains[0].keys[2]));
+  // The first file is mostly empty, but has a leased page.
+  ASSERT_TRUE(ok(store->kv().remove(chains[1].keys)));
+  ASSERT_TRUE(ok(store->kv().remove(std::span(chains[0].keys).subspan(2))));
+  ASSERT_TRUE(ok(store->commit()));
+  const PagePlace before = (*store->kv().find(chains[0].keys[1]))->place;
+  while (*store->kv().compact(1 << 20)) {
+  }
+  EXPECT_EQ((*store->kv().find(chains[0].keys[1]))->place, before);
+  store->kv().leases().release(*lease);
+  while (*store->kv().compact(1 << 20)) {
+  }
+  EXPECT_NE((*store->kv().find(chains[0].keys[1]))->place, before);
+}
+
+TEST(KvParts, every_flipped_bit_of_a_part_is_found) {
+  for (const bool compress : {false, true}) {
+    MemoryDisk disk;
+    StoreOptions options = test_options();
+    options.kv.compress = compress;
+    auto store = open_store(disk, options);
+    const TestChain chain(1);
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
+    const uint32_t lease = *store->kv().lease(chain.keys[1], 2);
+    const auto page = store->kv().leases().find(lease);
+    KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+    PartMemory memory;
+    Random random(testing::test_seed());
+    for (int i = 0; i < testing::long_or(1000, 200); ++i) {
+      const size_t part = random.below(2);
+      const uint64_t begin = page->offset + (part == 0 ? 0 : 4096);
+      uint8_t& byte = disk.bytes(kPartsFile)[begin + random.below(page->parts[part].bytes)];
+      const auto bit = static_cast<uint8_t>(1 << random.below(8));
+      byte ^= bit;
+      const Status bad = files.read(lease, part, memory.data());
+      ASSERT_FALSE(bad.ok());
+      EXPECT_EQ(bad.error().code, ErrorCode::kDataCorrupt);
+      EXPECT_TRUE(ok(files.read(lease, 1 - part, memory.data())));
+      byte ^= bit;
+    }
+  }
+}
+
+TEST(KvParts, a_page_that_is_gone_and_a_disk_that_fails_are_told_apart) {
+  MemoryDisk disk;
+  auto store = open_store(disk);
+  const TestChain chain(1);
+  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
+  const uint32_t lease = *store->kv().lease(chain.keys[2], 2);
+  PartMemory memory;
+  FailingFileCalls failing(0, false, EIO, disk);
+  int calls = 0;
+  {
+    KvPartFiles files(failing, kPartsFolder, store->kv().leases());
+    ASSERT_TRUE(ok(files.read(lease, 0, memory.data())));
+    calls = failing.calls();
+  }
+  ASSERT_GE(calls, 2);  // open, read
+  for (int n = 1; n <= calls; ++n) {
+    failing.start_over(n);
+    KvPartFiles files(failing, kPartsFolder, store->kv().leases());
+    const Status failed = files.read(lease, 0, memory.data());
+    ASSERT_FALSE(failed.ok()) << n;
+    EXPECT_EQ(failed.error().code, ErrorCode::kIo) << n;
+    ASSERT_TRUE(ok(files.read(lease, 0, memory.data()))) << n;
+    EXPECT_TRUE(has_part(memory, chain, 2, 0));
+  }
+  KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+  disk.bytes(kPartsFile).resize(disk.bytes(kPartsFile).size() - 4096);
+  EXPECT_TRUE(ok(files.read(lease, 0, memory.data())));
+  EXPECT_EQ(files.read(lease, 1, memory.data()).error().code, ErrorCode::kDataCorrupt);
+  store->kv().leases().release(lease);
+  EXPECT_EQ(files.read(lease, 0, memory.data()).error().code, ErrorCode::kNotFound);
+}
+
+// What Linux says where files cannot be read without the system's cache.
+class CachedOnly : public MemoryDisk {
+ public:
+  int open(const std::string& path, int flags, mode_t mode) override {
+    if ((flags & O_DIRECT) == 0) return MemoryDisk::open(path, flags, mode);
+    errno = EINVAL;
+    return -1;
+  }
+};
+
+TEST(KvParts, are_read_through_the_cache_where_the_file_system_wants_that) {
+  CachedOnly disk;
+  auto store = open_store(disk);
+  const TestChain chain(1);
+  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
+  const uint32_t lease = *store->kv().lease(chain.keys[0], 2);
+  KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+  PartMemory memory;
+  for (size_t part = 0; part < 2; ++part) {
+    ASSERT_TRUE(ok(files.read(lease, part, memory.data())));
+    EXPECT_TRUE(has_part(memory, chain, 0, part));
+  }
+}
+
+}  // namespace
+}  // namespace cascade
