@@ -2,7 +2,9 @@
 #include "actors/engine.h"
 
 #include <algorithm>
+#include <memory>
 
+#include "actors/job_pages.h"
 #include "base/clock.h"
 #include "model/conversation.h"
 #include "model/grammar/compile.h"
@@ -11,13 +13,6 @@
 
 namespace cascade {
 namespace {
-
-std::vector<uint8_t*> page_addresses(const PageArena& arena, std::span<const uint32_t> pages) {
-  std::vector<uint8_t*> addresses;
-  addresses.reserve(pages.size());
-  for (const uint32_t page : pages) addresses.push_back(arena.data(page));
-  return addresses;
-}
 
 SamplerParams sampler_params(const wire::SampleSpec& spec) {
   return {.temperature = spec.temperature,
@@ -75,7 +70,7 @@ Result<Sampled> sample_allowed(std::span<float> logits, SamplerParams params,
 // A sequence of a decode job while it runs.
 struct Running {
   const wire::DecodeSequence* job;
-  std::vector<uint8_t*> pages;
+  std::unique_ptr<JobPages> pages;
   int32_t token;  // the next to feed
   int64_t position;
   SamplerParams params;
@@ -86,7 +81,8 @@ struct Running {
 
   bool done() const {
     const auto& sampled = result.token_ids;
-    if (result.error || static_cast<int32_t>(sampled.size()) >= job->steps_max) return true;
+    if (result.error || result.lost_page) return true;
+    if (static_cast<int32_t>(sampled.size()) >= job->steps_max) return true;
     return !sampled.empty() &&
            std::ranges::find(job->end_tokens, sampled.back()) != job->end_tokens.end();
   }
@@ -105,21 +101,41 @@ void take(Running& running, const Sampled& sampled) {
   if (running.params.penalises()) running.history.add_generated(sampled.token);
 }
 
+// Ends the sequence whose pages could not be read.
+void end_unread(std::span<Running* const> active) {
+  const auto failed =
+      std::ranges::find_if(active, [](const Running* running) { return running->pages->failed(); });
+  CHECK(failed != active.end());
+  (*failed)->result.lost_page = (*failed)->pages->lost_page();
+  (*failed)->result.error = (*failed)->pages->error();
+}
+
+// Feeds the next token of each sequence that is not done; `hidden` receives their hidden states.
+// Returns these sequences, without those that end because their pages cannot be read.
+std::vector<Running*> feed(Engine& engine, std::vector<Running>& all, std::vector<float>& hidden) {
+  while (true) {
+    std::vector<Running*> active;
+    std::vector<Slice> slices;
+    for (Running& running : all) {
+      if (running.done()) continue;
+      active.push_back(&running);
+      slices.push_back({std::span(&running.token, 1), running.position, running.pages->addresses(),
+                        1, running.pages->absent()});
+    }
+    hidden.resize(active.size() * engine.model.config.hidden_size);
+    if (active.empty() || engine.transformer.forward(slices, hidden.data()).ok()) return active;
+    end_unread(active);
+  }
+}
+
 // Does one step of the sequences that are not done; false if all are done.
 bool decode_step(Engine& engine, std::vector<Running>& all) {
-  std::vector<Running*> active;
-  std::vector<Slice> slices;
-  for (Running& running : all) {
-    if (running.done()) continue;
-    active.push_back(&running);
-    slices.push_back({std::span(&running.token, 1), running.position, running.pages, 1});
-  }
+  std::vector<float> hidden;
+  const std::vector<Running*> active = feed(engine, all, hidden);
   if (active.empty()) return false;
   const auto rows = static_cast<int>(active.size());
   const size_t vocab = engine.model.config.vocab_size;
-  std::vector<float> hidden(active.size() * engine.model.config.hidden_size);
   std::vector<float> logits(active.size() * vocab);
-  CHECK(engine.transformer.forward(slices, hidden.data()).ok());
   engine.transformer.logits(hidden.data(), rows, logits.data());
   engine.pool.run(rows, [&](int row, int) {
     Running& running = *active[row];
@@ -235,11 +251,15 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   const int64_t start_us = system_clock().monotonic_us();
   wire::PrefillDone done;
   done.job = job.job;
-  const auto pages = page_addresses(engine.arena, job.pages);
-  const Slice slice = {job.token_ids, job.position, pages, job.sample ? 1 : 0};
+  JobPages pages(engine.arena, engine.model.kv_layout, engine.files, job.pages);
+  const Slice slice = {job.token_ids, job.position, pages.addresses(), job.sample ? 1 : 0,
+                       pages.absent()};
   std::vector<float> hidden(engine.model.config.hidden_size);
-  CHECK(engine.transformer.forward(std::span(&slice, 1), hidden.data()).ok());
-  if (job.sample) {
+  const Status computed = engine.transformer.forward(std::span(&slice, 1), hidden.data());
+  CHECK(computed.ok() || pages.failed());
+  done.lost_page = pages.lost_page();
+  done.error = pages.error();
+  if (job.sample && computed.ok()) {
     std::vector<float> logits(engine.model.config.vocab_size);
     engine.transformer.logits(hidden.data(), 1, logits.data());
     const int64_t next = job.position + static_cast<int64_t>(job.token_ids.size());
@@ -265,7 +285,8 @@ wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job) {
   std::vector<Running> all;
   for (const wire::DecodeSequence& sequence : job.sequences) {
     all.push_back({&sequence,
-                   page_addresses(engine.arena, sequence.pages),
+                   std::make_unique<JobPages>(engine.arena, engine.model.kv_layout, engine.files,
+                                              sequence.pages),
                    sequence.token,
                    sequence.position,
                    sampler_params(sequence.sample),
@@ -277,7 +298,8 @@ wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job) {
                     .logprobs = {},
                     .top_token_ids = {},
                     .top_logprobs = {},
-                    .error = {}}});
+                    .error = {},
+                    .lost_page = {}}});
     auto grammar = grammar_of(engine, sequence.sample);
     if (grammar.ok()) {
       all.back().grammar = *std::move(grammar);

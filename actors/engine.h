@@ -7,6 +7,7 @@
 #include "model/grammar/grammar_cache.h"
 #include "model/model.h"
 #include "model/transformer.h"
+#include "persist/kv_part_files.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -14,18 +15,21 @@ namespace cascade {
 // Shared by the prefill and the decode actor. The scheduler gives work to one of them at a time, so
 // nothing here needs a lock; the thread pool CHECKs this.
 struct Engine {
-  // `grammar_bytes`: how much memory compiled grammars may take.
+  // `grammar_bytes`: how much memory compiled grammars may take. `f` reads pages that are leased
+  // from the store; nullptr: jobs have none. The references and `f` outlive this.
   Engine(const Model& m, PageArena& a, ThreadPool& p,
-         size_t grammar_bytes = GrammarCache::kMemoryMax)
+         size_t grammar_bytes = GrammarCache::kMemoryMax, KvPartFiles* f = nullptr)
       : model(m),
         arena(a),
         pool(p),
+        files(f),
         transformer(m.config, m.weights, *m.kernels, m.kv_layout, p),
         grammars(grammar_bytes) {}
 
   const Model& model;
   PageArena& arena;
   ThreadPool& pool;
+  KvPartFiles* files;
   Transformer transformer;
   GrammarCache grammars;
 };

@@ -26,6 +26,9 @@ wire::StorePagesDone answer_to(const wire::StorePages&) {
 wire::LoadPagesDone answer_to(const wire::LoadPages&) {
   return {};
 }
+wire::PagesLeased answer_to(const wire::LeasePages&) {
+  return {};
+}
 wire::StoredChain answer_to(const wire::ReadChain&) {
   return {};
 }

@@ -108,8 +108,7 @@ void StoreActor::work(const wire::StorePages& store, const Send& send) {
   done.job = store.job;
   Waiting waiting;
   Status appended = append(store, waiting.written, done.removed, send);
-  if (appended.ok()) appended = note(store.uses);
-  if (appended.ok()) appended = note(store.owners);
+  if (appended.ok()) appended = note(store.uses, store.owners);
   if (!appended.ok()) done.error = appended.error();
   waiting.answer = std::move(done);
   waiting_.push_back(std::move(waiting));
@@ -210,26 +209,43 @@ void StoreActor::work(const wire::PrefetchPages& prefetch, const Send&) {
   durable_->kv().prefetch(keys);
 }
 
+void StoreActor::work(const wire::LeasePages& lease, const Send& send) {
+  wire::PagesLeased leased;
+  leased.job = lease.job;
+  if (durable_ == nullptr)
+    leased.error = unsupported("state_dir", "the daemon keeps nothing on disk");
+  for (const std::string& key : lease.keys) {
+    if (leased.error) break;
+    const auto number = durable_->kv().lease(digest(key), parts_of(layout_));
+    leased.leases.push_back(number.ok() ? *number : wire::PagesLeased::kNone);
+    if (number.ok() || number.error().code == ErrorCode::kNotFound) continue;
+    if (number.error().code != ErrorCode::kDataCorrupt) leased.error = number.error();
+  }
+  if (leased.error) {
+    work(wire::ReleaseLeases{std::exchange(leased.leases, {})}, send);
+  }
+  send(std::move(leased));
+}
+
+void StoreActor::work(const wire::ReleaseLeases& release, const Send&) {
+  if (durable_ == nullptr) return;
+  for (const uint32_t lease : release.leases) durable_->kv().leases().release(lease);
+}
+
 // Notes which chunks the pages have text of or are kept for. If that fails, a page may stay on disk
 // after such a chunk is deleted, until its place is needed.
 void StoreActor::work(const wire::StoreUses& stored, const Send&) {
-  Status noted = note(stored.uses);
-  if (noted.ok()) noted = note(stored.owners);
+  const Status noted = note(stored.uses, stored.owners);
   if (!noted.ok()) spdlog::warn("texts of pages are not noted: {}", noted.error().to_string());
 }
 
-Status StoreActor::note(const wire::PageUses& uses) {
+Status StoreActor::note(const wire::PageUses& uses, const std::vector<wire::PageOwner>& owners) {
   if (durable_ == nullptr) return {};
   for (size_t i = 0; i < uses.size(); ++i) {
     const wire::PageUse use = uses.at(i);
     RETURN_IF_ERROR(
         durable_->kv().put_use({digest(use.key), use.tenant, use.chunk_id, use.ends, 0}));
   }
-  return {};
-}
-
-Status StoreActor::note(const std::vector<wire::PageOwner>& owners) {
-  if (durable_ == nullptr) return {};
   for (const wire::PageOwner& owner : owners) {
     RETURN_IF_ERROR(durable_->kv().put_owner({digest(owner.key), owner.tenant, owner.chunk_id}));
   }

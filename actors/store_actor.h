@@ -65,6 +65,8 @@ class StoreActor {
   void work(const wire::StorePages& store, const Send& send);
   void work(const wire::LoadPages& load, const Send& send);
   void work(const wire::PrefetchPages& prefetch, const Send& send);
+  void work(const wire::LeasePages& lease, const Send& send);
+  void work(const wire::ReleaseLeases& release, const Send& send);
   void work(const wire::StoreUses& stored, const Send& send);
   void work(const wire::StoreChain& chain, const Send& send);
   void work(const wire::RemovePages& remove, const Send& send);
@@ -85,8 +87,7 @@ class StoreActor {
   void send_stored_uses(uint64_t job, const Digest& model, const Send& send);
   void send_pending_chains(uint64_t job, const Digest& model, const Send& send);
   std::vector<int32_t> tokens_of_pages(Digest key);
-  Status note(const wire::PageUses& uses);
-  Status note(const std::vector<wire::PageOwner>& owners);
+  Status note(const wire::PageUses& uses, const std::vector<wire::PageOwner>& owners);
   std::vector<std::string> beginnings_of_others(const Digest& model);
   Status commit(const Send& send);
   void tell_forgotten(const Send& send);

@@ -149,7 +149,12 @@ ModelHost::ModelHost(const DaemonOptions& options, const Place& place, ZmqContex
       model_(std::move(model)),
       arena_(std::move(arena)),
       store_(std::move(store)),
-      engine_(*model_, arena_, compute.pool, static_cast<size_t>(options.grammar_bytes_max)),
+      files_(store_ == nullptr ? nullptr
+                               : std::make_unique<KvPartFiles>(system_file_calls(),
+                                                               store_->directory().kv_folder(),
+                                                               store_->kv().leases())),
+      engine_(*model_, arena_, compute.pool, static_cast<size_t>(options.grammar_bytes_max),
+              files_.get()),
       health_(std::make_shared<HostHealth>(model_->name, label_)),
       supervisor_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
         on_failure_(actor, why);
@@ -186,6 +191,8 @@ std::string ModelHost::actor(const std::string& name) const {
 }
 
 void ModelHost::run_scheduler_actor(uint64_t incarnation) {
+  // An earlier incarnation leased pages that this one does not know of.
+  if (store_) store_->kv().leases().release_all();
   run_scheduler(
       context_, scheduler_options(incarnation), *model_, arena_, system_clock(),
       {[this](const SchedulerLoad& load) { on_tick(load); }, [this] { return take_limits(); }});

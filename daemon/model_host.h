@@ -16,6 +16,7 @@
 #include "daemon/health.h"
 #include "daemon/options.h"
 #include "model/model.h"
+#include "persist/kv_part_files.h"
 #include "persist/memory_store.h"
 #include "persist/store.h"
 
@@ -82,8 +83,9 @@ class ModelHost {
   Compute& compute_;
   const std::unique_ptr<Model> model_;
   PageArena arena_;
-  const std::unique_ptr<Store> store_;  // nullptr: nothing outlives the process
-  MemoryStore memory_store_;            // used in place of store_
+  const std::unique_ptr<Store> store_;        // nullptr: nothing outlives the process
+  MemoryStore memory_store_;                  // used in place of store_
+  const std::unique_ptr<KvPartFiles> files_;  // nullptr if store_ is
   Engine engine_;
   const std::shared_ptr<HostHealth> health_;
   std::mutex options_mutex_;

@@ -86,6 +86,7 @@ void fields(A& a, M& m) {
   a.required("logprob", m.logprob);
   a.numbers("top_token_ids", m.top_token_ids);
   a.numbers("top_logprobs", m.top_logprobs);
+  a.optional("lost_page", m.lost_page);
 }
 
 template <class A, Is<DecodeSequence> M>
@@ -114,6 +115,7 @@ void fields(A& a, M& m) {
   a.numbers("top_token_ids", m.top_token_ids);
   a.numbers("top_logprobs", m.top_logprobs);
   a.optional("error", m.error);
+  a.optional("lost_page", m.lost_page);
 }
 
 template <class A, Is<DecodeDone> M>
@@ -261,6 +263,24 @@ void fields(A& a, M& m) {
   a.required("good", m.good);
   a.optional("error", m.error);
   a.required("load_us", m.load_us);
+}
+
+template <class A, Is<LeasePages> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("keys", m.keys);
+}
+
+template <class A, Is<PagesLeased> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.numbers("leases", m.leases);
+  a.optional("error", m.error);
+}
+
+template <class A, Is<ReleaseLeases> M>
+void fields(A& a, M& m) {
+  a.numbers("leases", m.leases);
 }
 
 template <class A, Is<RemovePages> M>

@@ -90,7 +90,7 @@ struct PrefillJob {
   uint64_t job = 0;
   int64_t position = 0;
   std::vector<int32_t> token_ids;
-  std::vector<uint32_t> pages;
+  std::vector<uint32_t> pages;       // of the arena, or kLeasedPage
   std::optional<SampleSpec> sample;  // set: the last token's logits give the next token
 };
 
@@ -102,6 +102,9 @@ struct PrefillDone {
   float logprob = 0;
   std::vector<int32_t> top_token_ids;  // as in Final, for this token
   std::vector<float> top_logprobs;
+  // A leased page, by its place in the chain, that could not be read and must be computed again.
+  // The job was not done.
+  std::optional<int32_t> lost_page = {};
 };
 
 struct DecodeSequence {
@@ -128,6 +131,8 @@ struct DecodedSequence {
   std::vector<int32_t> top_token_ids;  // as in Final, for all these tokens
   std::vector<float> top_logprobs;
   std::optional<Error> error;  // of this sequence alone
+  // As in PrefillDone. The burst of this sequence ended before the token that needs the page.
+  std::optional<int32_t> lost_page = {};
 };
 
 struct DecodeDone {
@@ -298,6 +303,26 @@ struct LoadPagesDone {
   int64_t good = 0;            // how many pages from the first on were read and verified
   std::optional<Error> error;  // why the next page was not read
   int64_t load_us = 0;
+};
+
+// In the pages of a job: a page that is not in memory. The other bits are the number of its lease.
+inline constexpr uint32_t kLeasedPage = uint32_t{1} << 31;
+
+// scheduler -> store: lease these pages, so that jobs can read them part by part. Answered with
+// PagesLeased.
+struct LeasePages {
+  uint64_t job = 0;
+  std::vector<std::string> keys;
+};
+struct PagesLeased {
+  static constexpr uint32_t kNone = UINT32_MAX;  // the page is damaged, or not stored
+  uint64_t job = 0;
+  std::vector<uint32_t> leases;  // one for each key
+  std::optional<Error> error;    // nothing could be leased
+};
+// scheduler -> store: these leases are not needed any more. No answer.
+struct ReleaseLeases {
+  std::vector<uint32_t> leases;
 };
 
 // scheduler -> store: forget these pages. Answered with StoreAck.

@@ -28,7 +28,7 @@ using AnyMessage = std::variant<
     LoadPages, LoadPagesDone, RemovePages, StoredPages, PrefetchPages, StoreUses, StoreChain,
     PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck, StoreChecked,
     StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete, StorePolicy,
-    StoredSettings, ClientGone>;
+    StoredSettings, ClientGone, LeasePages, PagesLeased, ReleaseLeases>;
 
 template <class M, class T>
 inline constexpr size_t kTypeIn = 0;

@@ -115,6 +115,9 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(StoredPage);
   EXPECT_ALL_MEMBERS(StoredPages);
   EXPECT_ALL_MEMBERS(PrefetchPages);
+  EXPECT_ALL_MEMBERS(LeasePages);
+  EXPECT_ALL_MEMBERS(PagesLeased);
+  EXPECT_ALL_MEMBERS(ReleaseLeases);
   EXPECT_ALL_MEMBERS(PageUses);
   EXPECT_ALL_MEMBERS(PageOwner);
   EXPECT_ALL_MEMBERS(StoreChain);

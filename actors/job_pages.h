@@ -1,0 +1,49 @@
+// The pages of one sequence in a job: addresses in memory, or leases of pages on disk.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "cache/kv_view.h"
+#include "cache/page_arena.h"
+#include "model/slice.h"
+#include "persist/kv_part_files.h"
+
+namespace cascade {
+
+// One thread at a time; the forward pass calls read() from a thread of its own.
+class JobPages : public KvPartReader {
+ public:
+  // `pages` are those of a job (wire/actor_messages.h). `files` reads leased pages; nullptr: there
+  // are none. The references and `files` outlive this.
+  JobPages(const PageArena& arena, const KvLayout& layout, KvPartFiles* files,
+           std::span<const uint32_t> pages);
+  JobPages(const JobPages&) = delete;
+  JobPages& operator=(const JobPages&) = delete;
+
+  // As Slice::pages and Slice::absent.
+  KvPages addresses() const { return addresses_; }
+  KvPartReader* absent() { return leases_.empty() ? nullptr : this; }
+
+  // Stops at the first page that cannot be read.
+  Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override;
+
+  // The page that could not be read and must be computed again; nullopt: there is none.
+  std::optional<int32_t> lost_page() const { return lost_page_; }
+  // Why the disk could not be read.
+  const std::optional<Error>& error() const { return error_; }
+  bool failed() const { return lost_page_ || error_; }
+
+ private:
+  const KvLayout layout_;
+  KvPartFiles* const files_;
+  std::vector<uint8_t*> addresses_;
+  std::vector<uint32_t> leases_;  // of pages that are not in memory; empty if all are
+  std::optional<int32_t> lost_page_;
+  std::optional<Error> error_;
+};
+
+}  // namespace cascade
