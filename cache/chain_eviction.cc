@@ -1,5 +1,6 @@
 // The chain tree: which leaf is evicted first.
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "cache/chain_node.h"
@@ -14,6 +15,9 @@ constexpr uint64_t kAdmissionInterval = 32;
 constexpr double kBonusStep = 0.1;
 constexpr size_t kQueueShare = 4;
 
+// Below those of all pages in memory.
+constexpr int32_t kAbsentRank = std::numeric_limits<int32_t>::min();
+
 }  // namespace
 
 bool ChainIndex::next_on_probation() {
@@ -22,7 +26,8 @@ bool ChainIndex::next_on_probation() {
 }
 
 PageScore ChainIndex::score_of(const Node* node) const {
-  return page_score(policy_, node->worth(), bonus_s_);
+  if (!node->in_memory()) return {.rank = kAbsentRank};
+  return page_score(policy_, node->worth(), bonus_.s);
 }
 
 // All scores in the queue use one bonus. When the cache has learned another bonus, the queue is
@@ -30,10 +35,9 @@ PageScore ChainIndex::score_of(const Node* node) const {
 // eviction logarithmic.
 void ChainIndex::follow_bonus() {
   const double learned_s = monitor_.bonus_s(policy_);
-  const bool differs = std::fabs(learned_s - bonus_s_) > kBonusStep * bonus_s_;
-  if (!differs || ++evictions_at_bonus_ * kQueueShare < evictable_leaves_.size()) return;
-  bonus_s_ = learned_s;
-  evictions_at_bonus_ = 0;
+  const bool differs = std::fabs(learned_s - bonus_.s) > kBonusStep * bonus_.s;
+  if (!differs || ++bonus_.evictions * kQueueShare < evictable_leaves_.size()) return;
+  bonus_ = {learned_s, 0};
   std::multimap<PageScore, Node*> leaves;
   for (const auto& [score, node] : evictable_leaves_) {
     node->queued = leaves.emplace(score_of(node), node);
@@ -42,12 +46,13 @@ void ChainIndex::follow_bonus() {
 }
 
 bool ChainIndex::evict_one() {
-  if (evictable_leaves_.empty()) return false;
+  if (evictable_leaves_.empty()) return spill_();
   follow_bonus();
   Node* node = evictable_leaves_.begin()->second;
   while (!node->ending_holds.empty()) drop_hold(node->ending_holds.back());
   monitor_.evicted(node->key, node->worth());
   remove(node, Removal::kEvicted);
+  prune_absent();
   return true;
 }
 
@@ -55,6 +60,14 @@ void ChainIndex::enqueue_if_leaf(Node* node) {
   const bool evictable =
       node->parent != nullptr && !node->queued && !node->locked() && node->children.empty();
   if (evictable) node->queued = evictable_leaves_.emplace(score_of(node), node);
+}
+
+// Removes absent nodes that nobody uses and that nothing continues from. Pointers to such nodes are
+// invalid afterwards.
+void ChainIndex::prune_absent() {
+  while (!evictable_leaves_.empty() && !evictable_leaves_.begin()->second->in_memory()) {
+    remove(evictable_leaves_.begin()->second, Removal::kEvicted);
+  }
 }
 
 void ChainIndex::dequeue(Node* node) {
@@ -74,9 +87,11 @@ void ChainIndex::remove(Node* node, Removal why) {
   dequeue(node);
   removals_.add(node->parent->key, node->tenant, node->tokens, why);
   by_key_.erase(node->key);
-  pool_.release(node->page);
-  --node_count_;
-  --tenants_[node->tenant].nodes;
+  if (node->in_memory()) {
+    pool_.release(node->page);
+    count_memory(node, -1);
+  }
+  if (node->lease) unused_leases_.push_back(*node->lease);
   ++removed_[static_cast<size_t>(why)];
   Node* parent = node->parent;
   parent->children.erase(parent->children.find(ChildKey{node->tenant, node->tokens}));

@@ -6,7 +6,38 @@
 
 namespace cascade {
 
+namespace {
+
 using Tokens = std::span<const int32_t>;
+
+// Whether a sibling of `node` also begins with the first `count` tokens of `node`.
+bool sibling_has(const ChainIndex::Node* node, int64_t count) {
+  const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
+  const auto has = [&](const auto& sibling) {
+    return sibling->tenant == node->tenant && starts_with(sibling->tokens, prefix);
+  };
+  const auto& siblings = node->parent->children;
+  const auto self = siblings.find(ChildKey{node->tenant, node->tokens});
+  const auto after = std::next(self);
+  return (after != siblings.end() && has(*after)) ||
+         (self != siblings.begin() && has(*std::prev(self)));
+}
+
+// The node that ends the chain `tokens` after `root`, which are whole pages; nullptr if it is not
+// there.
+ChainIndex::Node* whole_pages_end(ChainIndex::Node* root, TenantId tenant, Tokens tokens) {
+  ChainIndex::Node* node = root;
+  for (; !tokens.empty(); tokens = tokens.subspan(kPageTokens)) {
+    const Tokens page = tokens.first(kPageTokens);
+    auto found = node->children.find(ChildKey{tenant, page});
+    if (found == node->children.end()) found = node->children.find(ChildKey{kPublic, page});
+    if (found == node->children.end()) return nullptr;
+    node = found->get();
+  }
+  return node;
+}
+
+}  // namespace
 
 // Adds `count` (which may be negative) holds of `priority` to the path of `node`.
 void ChainIndex::add_priority(Node* node, int32_t priority, int count) {
@@ -18,7 +49,7 @@ void ChainIndex::add_priority(Node* node, int32_t priority, int count) {
     it->second += count;
     CHECK(it->second >= 0);
     if (it->second == 0) priorities.erase(it);
-    if (was_held != node->held()) held_count_ += node->held() ? 1 : -1;
+    if (was_held != node->held()) counts_.held += node->held() ? 1 : -1;
     requeue(node);
   }
 }
@@ -56,8 +87,8 @@ void ChainIndex::move_hold(HoldId id, Node* longer) {
   add_priority(shorter, hold.priority, -1);
   add_priority(longer, hold.priority, 1);
   if (!hold.pinned) return;
-  unlock(shorter, 0, 1);
-  lock(longer, 0, 1);
+  unlock(shorter, {.pins = 1});
+  lock(longer, {.pins = 1});
 }
 
 void ChainIndex::set_priority(HoldId id, int32_t priority) {
@@ -71,14 +102,14 @@ void ChainIndex::pin(HoldId id) {
   const auto found = holds_.find(id);
   if (found == holds_.end() || found->second.pinned) return;
   found->second.pinned = true;
-  lock(found->second.node, 0, 1);
+  lock(found->second.node, {.pins = 1});
 }
 
 void ChainIndex::unpin(HoldId id) {
   const auto found = holds_.find(id);
   if (found == holds_.end() || !found->second.pinned) return;
   found->second.pinned = false;
-  unlock(found->second.node, 0, 1);
+  unlock(found->second.node, {.pins = 1});
 }
 
 bool ChainIndex::is_pinned(HoldId id) const {
@@ -95,23 +126,10 @@ size_t ChainIndex::unpinned_count(HoldId id) const {
   return count;
 }
 
-size_t ChainIndex::pinned_count(const Node* node) {
+size_t pinned_count(const ChainIndex::Node* node) {
   size_t count = 0;
   for (; node->parent != nullptr; node = node->parent) count += node->pins > 0 ? 1 : 0;
   return count;
-}
-
-// Whether a sibling of `node` also begins with the first `count` tokens of `node`.
-bool ChainIndex::sibling_has(const Node* node, int64_t count) const {
-  const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
-  const auto has = [&](const auto& sibling) {
-    return sibling->tenant == node->tenant && starts_with(sibling->tokens, prefix);
-  };
-  const auto& siblings = node->parent->children;
-  const auto self = siblings.find(ChildKey{node->tenant, node->tokens});
-  const auto after = std::next(self);
-  return (after != siblings.end() && has(*after)) ||
-         (self != siblings.begin() && has(*std::prev(self)));
 }
 
 size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Removal why) {
@@ -135,20 +153,8 @@ size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Rem
     ++removed;
     node = parent;
   }
+  prune_absent();
   return removed;
-}
-
-// The node that ends the chain `tokens`, which are whole pages; nullptr if it is not there.
-ChainIndex::Node* ChainIndex::whole_pages_end(TenantId tenant, Tokens tokens) const {
-  Node* node = root_.get();
-  for (; !tokens.empty(); tokens = tokens.subspan(kPageTokens)) {
-    const Tokens page = tokens.first(kPageTokens);
-    auto found = node->children.find(ChildKey{tenant, page});
-    if (found == node->children.end()) found = node->children.find(ChildKey{kPublic, page});
-    if (found == node->children.end()) return nullptr;
-    node = found->get();
-  }
-  return node;
 }
 
 // Shortens an unused leaf to the tokens that the holds ending in it need. Removes the whole leaf,
@@ -192,7 +198,8 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
   CHECK(keep % kPageTokens == 0);
   const auto kept = std::min(static_cast<size_t>(keep), tokens.size());
   const Tokens rest = tokens.subspan(kept);
-  Node* parent = kept % kPageTokens == 0 ? whole_pages_end(tenant, tokens.first(kept)) : nullptr;
+  Node* parent =
+      kept % kPageTokens == 0 ? whole_pages_end(root_.get(), tenant, tokens.first(kept)) : nullptr;
   if (parent == nullptr || rest.empty()) return 0;
   const Tokens page = rest.first(std::min<size_t>(rest.size(), kPageTokens));
   // Lists parents before their children. Short pages, which were given up before they were full,
@@ -217,6 +224,7 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
     const bool is_leaf = node->children.empty() && node->users == 0;
     if (is_leaf && drop_unneeded(node, why)) ++removed;
   }
+  prune_absent();
   return removed;
 }
 

@@ -32,6 +32,14 @@ MissReason miss_reason(Removal why) {
   return MissReason::kNone;
 }
 
+// A child of `tenant` that begins with `tokens`, or nullptr.
+ChainIndex::Node* child_with_prefix(const ChainIndex::Node* parent, TenantId tenant,
+                                    Tokens tokens) {
+  const auto found = parent->children.lower_bound(ChildKey{tenant, tokens});
+  if (found == parent->children.end() || (*found)->tenant != tenant) return nullptr;
+  return starts_with((*found)->tokens, tokens) ? found->get() : nullptr;
+}
+
 }  // namespace
 
 ChainIndex::ChainIndex(const Digest& root_key, PagePool& pool, EvictionPolicy policy)
@@ -41,7 +49,7 @@ ChainIndex::ChainIndex(const Digest& root_key, PagePool& pool, EvictionPolicy po
       removals_(std::clamp(kRemovalsPerPage * pool.page_count(), kRemovalsMin, kRemovalsMax),
                 system_random()),
       root_(std::make_unique<Node>()),
-      bonus_s_(monitor_.bonus_s(policy)) {
+      bonus_{monitor_.bonus_s(policy)} {
   root_->key = root_key;
   tenants_.push_back({root_key});
 }
@@ -64,7 +72,7 @@ TenantId ChainIndex::add_tenant(const Digest& key) {
   return static_cast<TenantId>(tenants_.size() - 1);
 }
 
-PageIndex ChainIndex::page_of(const Node* node) {
+PageIndex page_of(const ChainIndex::Node* node) {
   CHECK(node->parent != nullptr);
   return node->page;
 }
@@ -74,7 +82,7 @@ ChainIndex::Node* ChainIndex::find(const Digest& key) const {
   return found == by_key_.end() ? nullptr : found->second;
 }
 
-const Digest& ChainIndex::key_of(const Node* node) {
+const Digest& key_of(const ChainIndex::Node* node) {
   return node->key;
 }
 
@@ -87,29 +95,29 @@ Digest ChainIndex::key_for(const Node* node) const {
   return chain_key(node->parent->key, tenant_key_behind(node->parent, node->tenant), node->tokens);
 }
 
-std::vector<int32_t> ChainIndex::chain_to(Node* node) {
+std::vector<int32_t> chain_to(ChainIndex::Node* node) {
   std::vector<int32_t> chain;
-  for (const Node* page : path_to(node)) {
+  for (const ChainIndex::Node* page : path_to(node)) {
     chain.insert(chain.end(), page->tokens.begin(), page->tokens.end());
   }
   return chain;
 }
 
-std::vector<ChainIndex::Node*> ChainIndex::path_to(Node* node) {
-  std::vector<Node*> path;
+std::vector<ChainIndex::Node*> path_to(ChainIndex::Node* node) {
+  std::vector<ChainIndex::Node*> path;
   for (; node->parent != nullptr; node = node->parent) path.push_back(node);
   std::ranges::reverse(path);
   return path;
 }
 
-ChainIndex::PageName ChainIndex::name_of(const Node* node) {
+ChainIndex::PageName name_of(const ChainIndex::Node* node) {
   CHECK(node->parent != nullptr);
   return {node->key, node->parent->key, node->tenant, node->position, node->tokens, node->hits};
 }
 
 // Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens` are the tokens
 // after that page.
-void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens) const {
+void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens, Where where) const {
   while (!tokens.empty()) {
     const Tokens page = first_page(tokens);
     const auto& children = match.node->children;
@@ -119,7 +127,10 @@ void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens) const {
     const auto consider = [&](auto it) {
       if ((*it)->tenant != tenant) return;
       const size_t shared = common_prefix((*it)->tokens, page);
-      if (shared > best_tokens) {
+      // Only a page in memory can be copied in part.
+      const bool usable = (*it)->in_memory() ||
+                          (shared == kPageTokens && (*it)->lease && where == Where::kAnywhere);
+      if (usable && shared > best_tokens) {
         best = it->get();
         best_tokens = shared;
       }
@@ -139,20 +150,20 @@ void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens) const {
 
 // Follows public nodes as far as possible; at each of them the chain may continue with the tenant's
 // own.
-ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens) const {
+ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens, Where where) const {
   Match shared;
   shared.node = root_.get();
   if (tenant == kPublic) {
-    descend(shared, kPublic, tokens);
+    descend(shared, kPublic, tokens, where);
     return shared;
   }
   Match best = shared;
   for (Tokens rest = tokens;; rest = rest.subspan(kPageTokens)) {
     Match own = shared;
-    descend(own, tenant, rest);
+    descend(own, tenant, rest, where);
     if (own.tokens() > best.tokens()) best = std::move(own);
     Match next = shared;
-    descend(next, kPublic, first_page(rest));
+    descend(next, kPublic, first_page(rest), where);
     if (next.tokens() > best.tokens()) best = next;
     if (next.pages.size() == shared.pages.size()) return best;
     shared = std::move(next);
@@ -163,6 +174,11 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens) const {
   const Match found = match(tenant, tokens);
   Miss miss{MissReason::kNone, found.tokens()};
   if (found.tokens() == static_cast<int64_t>(tokens.size())) return miss;
+  const bool has_absent = by_key_.size() > counts_.nodes;
+  if (has_absent && match(tenant, tokens, Where::kAnywhere).tokens() > miss.position) {
+    miss.reason = MissReason::kEvicted;
+    return miss;
+  }
   const Tokens page = first_page(tokens.subspan(found.pages.size() * kPageTokens));
   const auto shared = static_cast<size_t>(found.partial_tokens);
   for (const TenantId owner : {tenant, kPublic}) {
@@ -187,56 +203,64 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens) const {
   return miss;
 }
 
-void ChainIndex::acquire(Node* node) {
-  lock(node, 1, 0);
+void ChainIndex::acquire(Node* node, Use use) {
+  lock(node, {.users = 1, .readers = use == Use::kReader});
 }
 
-void ChainIndex::release(Node* node) {
-  unlock(node, 1, 0);
+void ChainIndex::release(Node* node, Use use) {
+  unlock(node, {.users = 1, .readers = use == Use::kReader});
+  prune_absent();
 }
 
-// Adds users and pins to `node` and its ancestors.
-void ChainIndex::lock(Node* node, int users, int pins) {
+// Changes the locks of one node, and what is counted by them.
+void ChainIndex::add_locks(Node* node, const Locks& locks) {
+  const bool was_locked = node->locked();
+  const bool was_pinned = node->pins > 0;
+  if (can_spill(node)) --counts_.spillable;
+  node->users += locks.users;
+  node->readers += locks.readers;
+  node->pins += locks.pins;
+  CHECK(node->users >= node->readers && node->readers >= 0 && node->pins >= 0);
+  if (can_spill(node)) ++counts_.spillable;
+  if (was_pinned != (node->pins > 0)) counts_.pinned += was_pinned ? -1 : 1;
+  if (was_locked == node->locked()) return;
+  if (node->in_memory()) counts_.locked += was_locked ? -1 : 1;
+  if (was_locked) return;
+  dequeue(node);
+}
+
+void ChainIndex::lock(Node* node, const Locks& locks) {
+  for (; node->parent != nullptr; node = node->parent) add_locks(node, locks);
+}
+
+void ChainIndex::unlock(Node* node, const Locks& locks) {
   for (; node->parent != nullptr; node = node->parent) {
-    if (!node->locked()) {
-      ++locked_count_;
-      dequeue(node);
-    }
-    if (pins > 0 && node->pins == 0) ++pinned_count_;
-    node->users += users;
-    node->pins += pins;
-  }
-}
-
-void ChainIndex::unlock(Node* node, int users, int pins) {
-  for (; node->parent != nullptr; node = node->parent) {
-    CHECK(node->users >= users && node->pins >= pins);
-    node->users -= users;
-    node->pins -= pins;
-    if (pins > 0 && node->pins == 0) --pinned_count_;
+    add_locks(node, {-locks.users, -locks.readers, -locks.pins});
     if (node->locked()) continue;
-    --locked_count_;
+    // A page in memory that can be evicted does not need its lease.
+    if (node->in_memory() && node->lease) unused_leases_.push_back(*std::exchange(node->lease, {}));
     enqueue_if_leaf(node);
   }
 }
 
-void ChainIndex::extend(Node* child) {
+void ChainIndex::extend(Node* child, Use use) {
   CHECK(child->parent->parent == nullptr || child->parent->users > 0);
-  if (!child->locked()) {
-    ++locked_count_;
-    dequeue(child);
-  }
-  ++child->users;
+  add_locks(child, {.users = 1, .readers = use == Use::kReader});
 }
 
-size_t ChainIndex::unlocked_count(const Node* node) const {
+size_t ChainIndex::taken_by(const Node* node, Use use) const {
   size_t count = 0;
   // A use or pin that locks a node also locks its ancestors.
-  for (; node->parent != nullptr && !node->locked(); node = node->parent) ++count;
+  for (; node->parent != nullptr; node = node->parent) {
+    const bool evictable = node->in_memory() && !node->locked();
+    const bool stops_spilling = use == Use::kMemory && can_spill(node);
+    if (evictable || stops_spilling) ++count;
+    if (node->locked() && counts_.spillable == 0) break;
+  }
   return count;
 }
 
-size_t ChainIndex::used_alone_count(const Node* node) {
+size_t used_alone_count(const ChainIndex::Node* node) {
   size_t count = 0;
   // An ancestor has the users and pins of its descendants, and perhaps more.
   for (; node->parent != nullptr && node->users == 1 && node->pins == 0; node = node->parent) {
@@ -258,14 +282,6 @@ void ChainIndex::touch(Node* node, int64_t now_us, bool observed) {
   }
 }
 
-// A child of `tenant` that begins with `tokens`, or nullptr.
-ChainIndex::Node* ChainIndex::child_with_prefix(const Node* parent, TenantId tenant,
-                                                Tokens tokens) const {
-  const auto found = parent->children.lower_bound(ChildKey{tenant, tokens});
-  if (found == parent->children.end() || (*found)->tenant != tenant) return nullptr;
-  return starts_with((*found)->tokens, tokens) ? found->get() : nullptr;
-}
-
 ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens tokens, PageIndex page,
                                      int64_t now_us, bool on_probation) {
   CHECK(!tokens.empty() && tokens.size() <= kPageTokens && tenant < tenants_.size());
@@ -273,6 +289,15 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens token
   CHECK(parent->tenant == kPublic || parent->tenant == tenant);
   if (Node* present = child_with_prefix(parent, tenant, tokens)) {
     present->last_used_us = std::max(present->last_used_us, now_us);
+    if (in_memory(page)) {
+      const bool whole = present->tokens.size() == tokens.size();
+      if (whole && !present->in_memory()) put_into_memory(present, page);
+    } else if (present->page == kLostPage) {
+      present->page = page;
+      present->lease = page & ~kLeasedPage;
+    } else {
+      unused_leases_.push_back(page & ~kLeasedPage);
+    }
     requeue(present);
     return present;
   }
@@ -282,18 +307,20 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens token
   node->tenant = tenant;
   node->tokens.assign(tokens.begin(), tokens.end());
   node->page = page;
+  if (!in_memory(page)) node->lease = page & ~kLeasedPage;
   node->key = key_for(node);
   by_key_[node->key] = node;
   node->position = parent->parent == nullptr ? 0 : parent->position + kPageTokens;
   node->last_used_us = now_us;
   node->on_probation = on_probation;
-  pool_.retain(page);
   dequeue(parent);
   parent->children.insert(std::move(owned));
-  ++node_count_;
-  ++tenants_[tenant].nodes;
-  monitor_.computed(node->key);
-  absorb_shorter(node);
+  if (node->in_memory()) {
+    pool_.retain(page);
+    count_memory(node, 1);
+    monitor_.computed(node->key);
+    absorb_shorter(node);
+  }
   enqueue_if_leaf(node);
   return node;
 }
@@ -322,7 +349,8 @@ size_t ChainIndex::working_set(int64_t since_us) const {
   while (!pending.empty()) {
     const Node* node = pending.back();
     pending.pop_back();
-    if (node->parent != nullptr && node->last_used_us >= since_us) ++pages;
+    const bool is_page = node->parent != nullptr && node->in_memory();
+    if (is_page && node->last_used_us >= since_us) ++pages;
     for (const auto& child : node->children) pending.push_back(child.get());
   }
   return pages;

@@ -41,7 +41,12 @@ inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t>
 // continues with nodes of one tenant. A look-up never sees the nodes of another tenant.
 //
 // The index owns one reference to each node's page. Only leaves that nobody uses or pins are
-// evicted, so a chain loses its end first. One thread.
+// evicted, so a chain loses its end first.
+//
+// A node may be *absent*: its page is not in memory but on disk, under a lease. Pages become absent
+// when they are spilled, which only happens to pages that nobody but *readers* uses: sequences that
+// are longer than memory. When nobody uses an absent node and nothing continues from it, it is
+// removed. One thread.
 class ChainIndex {
  public:
   struct Node;
@@ -58,10 +63,15 @@ class ChainIndex {
   // Adds a tenant; `key` becomes part of the chain keys of its nodes.
   TenantId add_tenant(const Digest& key);
 
+  // Which nodes a look-up finds. A lost page is never found.
+  enum class Where {
+    kMemory,    // up to the first absent node
+    kAnywhere,  // absent nodes, too
+  };
   // The longest beginning of `tokens` whose K and V are in pages.
   struct Match {
     Node* node = nullptr;          // the last whole page of the chain, or the root
-    std::vector<PageIndex> pages;  // of the chain down to `node`
+    std::vector<PageIndex> pages;  // of the chain down to `node`; with kAnywhere also leased ones
     Node* partial = nullptr;       // a page whose first `partial_tokens` tokens come next
     int partial_tokens = 0;        // in [1, 63]; 0 if there is none
     int64_t tokens() const {
@@ -70,22 +80,36 @@ class ChainIndex {
   };
   // Looks at pages of `tenant` and at public ones. Changes nothing; a following acquire() keeps the
   // nodes alive.
-  Match match(TenantId tenant, std::span<const int32_t> tokens) const;
+  Match match(TenantId tenant, std::span<const int32_t> tokens, Where where = Where::kMemory) const;
   // Returns why match() does not find all of `tokens`, as far as that is known: from the log of
   // removed pages or else from the pages that exist in their place. kNone if match() finds all.
   Miss explain(TenantId tenant, std::span<const int32_t> tokens) const;
 
+  // How a sequence uses the nodes of its chain.
+  enum class Use {
+    kMemory,  // they stay in memory
+    kReader,  // they stay, in memory or on disk
+  };
   // Marks `node` and its ancestors as used by a running sequence; release() undoes it once.
-  void acquire(Node* node);
-  void release(Node* node);
+  void acquire(Node* node, Use use = Use::kMemory);
+  void release(Node* node, Use use = Use::kMemory);
   // Moves one acquired use from the parent of `child` to `child` itself.
-  void extend(Node* child);
-  // The number of nodes from `node` up to the root that could be evicted now: acquire() would take
-  // them out of evictable_count().
-  size_t unlocked_count(const Node* node) const;
-  // The number of nodes from `node` up to the root that only one running sequence uses and no pin
-  // keeps: release() of that sequence adds them to evictable_count().
-  static size_t used_alone_count(const Node* node);
+  void extend(Node* child, Use use = Use::kMemory);
+
+  // The page is on disk, under this lease, which the index owns from now on.
+  void set_lease(Node* node, uint32_t lease);
+  // Frees the node's memory: it is absent from now on. Drops the holds of all chains through it.
+  // Precondition: can_spill().
+  void spill(Node* node);
+  // The absent page could not be read: it is lost until insert() is given a page for it.
+  void lose(Node* node);
+  // Returns leases that the index does not need any more, since the last call.
+  std::vector<uint32_t> take_unused_leases() { return std::exchange(unused_leases_, {}); }
+  // Called by evict_one() if no page can be evicted; spills one, or returns false.
+  void set_spill(std::function<bool()> spill) { spill_ = std::move(spill); }
+  // The number of nodes from `node` up to the root that could be evicted or spilled now, and no
+  // more after acquire(node, use).
+  size_t taken_by(const Node* node, Use use = Use::kMemory) const;
   // Counts a hit at `now_us` on `node` and its ancestors. Call it once for each request that was
   // served. `observed` is false for other uses, which say nothing about how well the cache works.
   void touch(Node* node, int64_t now_us, bool observed = true);
@@ -93,9 +117,6 @@ class ChainIndex {
   Node* root() const { return root_.get(); }
   // The node with this chain key, or nullptr.
   Node* find(const Digest& key) const;
-  static PageIndex page_of(const Node* node);
-  static const Digest& key_of(const Node* node);
-
   // The name of a page outside the process, and its content. `tokens` lives as long as the node.
   struct PageName {
     Digest key;
@@ -105,17 +126,13 @@ class ChainIndex {
     std::span<const int32_t> tokens;
     int64_t hits;
   };
-  static PageName name_of(const Node* node);
-  // The nodes from the first page of its chain down to `node`, both included.
-  static std::vector<Node*> path_to(Node* node);
-  // The tokens of the nodes from the first page of the chain down to `node`.
-  static std::vector<int32_t> chain_to(Node* node);
   // The argument `tenant` of chain_key() for a page of `tenant` after `parent`.
   const Digest* tenant_key_behind(const Node* parent, TenantId tenant) const;
 
   // Adds the page that holds `tokens` (1..64 of them) after `parent`, which must be full (or the
-  // root), and public or of the same tenant. If that chain exists already, its node keeps its own
-  // page and counts as used at `now_us`; otherwise the index takes a reference to `page`. A shorter
+  // root), and public or of the same tenant. `page` may be a leased one. If that chain exists
+  // already, its node keeps its own page, unless only `page` is in memory, and counts as used at
+  // `now_us`; otherwise the index takes a reference to `page`. A shorter
   // node with the same beginning is replaced, and its holds move. `on_probation`: see
   // next_on_probation(). Returns the node; its page is page_of(node).
   Node* insert(Node* parent, TenantId tenant, std::span<const int32_t> tokens, PageIndex page,
@@ -166,18 +183,19 @@ class ChainIndex {
   using Shortened = std::function<void(const Digest& before, const Digest& after)>;
   void set_shortened(Shortened shortened) { shortened_ = std::move(shortened); }
 
-  // Evicts the leaf of lowest score (cache/eviction.h). False if every page is in use or pinned.
+  // Evicts the leaf of lowest score (cache/eviction.h), or has a page spilled if there is none.
+  // False if every page is in use or pinned.
   bool evict_one();
 
   EvictionPolicy policy() const { return policy_; }
-  // The number of pages that evict_one() could free one after the other.
-  size_t evictable_count() const { return node_count_ - locked_count_; }
-  size_t node_count() const { return node_count_; }
+  // The number of pages that evict_one() could evict one after the other.
+  size_t evictable_count() const { return counts_.nodes - counts_.locked; }
+  // The number of further pages that can be spilled.
+  size_t spillable_count() const { return counts_.spillable; }
+  size_t node_count() const { return counts_.nodes; }  // in memory
   size_t node_count(TenantId tenant) const { return tenants_[tenant].nodes; }
-  size_t pinned_count() const { return pinned_count_; }
-  // The pinned nodes from `node` up to the root.
-  static size_t pinned_count(const Node* node);
-  size_t held_count() const { return held_count_; }  // on the path of a hold
+  size_t pinned_count() const { return counts_.pinned; }
+  size_t held_count() const { return counts_.held; }  // on the path of a hold
   uint64_t removed_count(Removal why) const { return removed_[static_cast<size_t>(why)]; }
   // The number of pages used at or after `since_us`, including pages evicted since then, as far as
   // they are remembered. Walks all nodes.
@@ -193,23 +211,41 @@ class ChainIndex {
   };
   struct Tenant {
     Digest key;
-    size_t nodes = 0;
+    size_t nodes = 0;  // in memory
+  };
+  struct Counts {
+    size_t nodes = 0;   // in memory, without the root
+    size_t locked = 0;  // of these, nodes on the path of a running sequence or a pin
+    size_t spillable = 0;
+    size_t pinned = 0;
+    size_t held = 0;
+  };
+  // The bonus in the scores of the queue.
+  struct Bonus {
+    double s = 0;
+    size_t evictions = 0;  // since the learned bonus first differed
   };
 
-  Node* child_with_prefix(const Node* parent, TenantId tenant,
-                          std::span<const int32_t> tokens) const;
-  void descend(Match& match, TenantId tenant, std::span<const int32_t> tokens) const;
-  bool sibling_has(const Node* node, int64_t count) const;
-  Node* whole_pages_end(TenantId tenant, std::span<const int32_t> tokens) const;
+  void descend(Match& match, TenantId tenant, std::span<const int32_t> tokens, Where where) const;
   Digest key_for(const Node* node) const;
   void absorb_shorter(Node* longer);
   void move_hold(HoldId id, Node* longer);
   bool drop_unneeded(Node* node, Removal why);
-  void lock(Node* node, int users, int pins);
-  void unlock(Node* node, int users, int pins);
+  // Who locks a node and its ancestors.
+  struct Locks {
+    int users = 0;
+    int readers = 0;
+    int pins = 0;
+  };
+  void add_locks(Node* node, const Locks& locks);
+  void lock(Node* node, const Locks& locks);
+  void unlock(Node* node, const Locks& locks);
+  void count_memory(const Node* node, int count);
+  void put_into_memory(Node* node, PageIndex page);
   void add_priority(Node* node, int32_t priority, int count);
   PageScore score_of(const Node* node) const;
   void enqueue_if_leaf(Node* node);
+  void prune_absent();
   void dequeue(Node* node);
   void requeue(Node* node);
   void follow_bonus();
@@ -225,15 +261,32 @@ class ChainIndex {
   std::unordered_map<HoldId, Hold> holds_;
   std::unordered_map<Digest, Node*> by_key_;          // without the root
   std::multimap<PageScore, Node*> evictable_leaves_;  // by score when queued
+  Bonus bonus_;
   HoldId next_hold_ = 1;
-  size_t node_count_ = 0;    // without the root
-  size_t locked_count_ = 0;  // nodes on the path of a running sequence or a pin
-  size_t pinned_count_ = 0;
-  size_t held_count_ = 0;
-  double bonus_s_;                 // of the scores in the queue
-  size_t evictions_at_bonus_ = 0;  // since the bonus first differed
-  uint64_t admissions_ = 0;        // sequences that began while the cache thrashed
+  Counts counts_;
+  std::vector<uint32_t> unused_leases_;
+  std::function<bool()> spill_ = [] { return false; };
+  uint64_t admissions_ = 0;  // sequences that began while the cache thrashed
   std::array<uint64_t, kRemovals> removed_{};
 };
+
+// The page of a node; it may not be in memory.
+PageIndex page_of(const ChainIndex::Node* node);
+const Digest& key_of(const ChainIndex::Node* node);
+ChainIndex::PageName name_of(const ChainIndex::Node* node);
+// The nodes from the first page of its chain down to `node`, both included.
+std::vector<ChainIndex::Node*> path_to(ChainIndex::Node* node);
+// The tokens of the nodes from the first page of the chain down to `node`.
+std::vector<int32_t> chain_to(ChainIndex::Node* node);
+// The number of nodes from `node` up to the root that only one running sequence uses and no pin
+// keeps: release() of that sequence adds them to evictable_count().
+size_t used_alone_count(const ChainIndex::Node* node);
+// The pinned nodes from `node` up to the root.
+size_t pinned_count(const ChainIndex::Node* node);
+// Whether the node's memory can be freed although it is used: it has a lease, only readers use it,
+// and no pin keeps it.
+bool can_spill(const ChainIndex::Node* node);
+// Whether a lease is all that the node lacks to be spilled.
+bool waits_for_lease(const ChainIndex::Node* node);
 
 }  // namespace cascade

@@ -50,8 +50,10 @@ struct ChainIndex::Node {
   int64_t last_used_us = 0;
   int64_t hits = 0;
   bool on_probation = false;
-  int users = 0;                                    // running sequences through this node
-  int pins = 0;                                     // pinned chains through this node
+  int users = 0;                       // running sequences through this node
+  int readers = 0;                     // of these, those that can do without its memory
+  std::optional<uint32_t> lease = {};  // where the page is on disk
+  int pins = 0;                        // pinned chains through this node
   std::vector<std::pair<int32_t, int>> priorities;  // (priority, holds of it through this node)
   std::vector<HoldId> ending_holds;
   std::set<std::unique_ptr<Node>, ChildLess> children;
@@ -60,6 +62,8 @@ struct ChainIndex::Node {
 
   bool full() const { return tokens.size() == kPageTokens; }
   bool locked() const { return users + pins > 0; }
+  bool in_memory() const { return cascade::in_memory(page); }
+  bool only_read() const { return users > 0 && users == readers && pins == 0; }
   bool held() const { return !priorities.empty(); }
   PageWorth worth() const {
     int32_t priority = held() ? kPriorityMin : kPriorityNormal;

@@ -1,37 +1,40 @@
 // Moving along the chain tree page by page.
 #include "cache/chain_sequence.h"
 
+#include <algorithm>
 #include <cstring>
+#include <ranges>
 
 #include "base/check.h"
 
 namespace cascade {
 
 ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena,
-                             TenantId tenant)
-    : index_(index), pool_(pool), arena_(arena), tenant_(tenant), node_(index.root()) {}
+                             TenantId tenant, ChainIndex::Use use)
+    : index_(index), pool_(pool), arena_(arena), tenant_(tenant), use_(use), node_(index.root()) {}
 
 ChainSequence::~ChainSequence() {
   finish(0);
 }
 
-bool ChainSequence::allocate_page() {
+std::optional<PageIndex> ChainSequence::allocate_page() {
   auto page = pool_.allocate();
   while (!page && index_.evict_one()) page = pool_.allocate();
-  if (!page) return false;
+  if (!page) return std::nullopt;
   // Clears another tenant's K and V before this tenant's are written to the page. Otherwise those
   // old bytes could reach the disk with the page.
   if (pool_.change_owner(*page, tenant_)) arena_.discard(*page);
-  pages_.push_back(*page);
-  return true;
+  return page;
 }
 
 int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bool observed) {
   CHECK(tokens_.empty() && pages_.empty() && !finished_);
-  ChainIndex::Match match = index_.match(tenant_, tokens);
+  const bool reads = use_ == ChainIndex::Use::kReader;
+  ChainIndex::Match match = index_.match(
+      tenant_, tokens, reads ? ChainIndex::Where::kAnywhere : ChainIndex::Where::kMemory);
   on_probation_ = index_.next_on_probation();
   node_ = match.node;
-  index_.acquire(node_);
+  index_.acquire(node_, use_);
   pages_ = std::move(match.pages);
   sealed_ = pages_.size();
   tokens_.assign(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(sealed_) * kPageTokens);
@@ -39,9 +42,9 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bo
   if (match.partial != nullptr) {
     // Keeps the node alive while room for the copy is made.
     index_.acquire(match.partial);
-    if (allocate_page()) {
-      std::memcpy(arena_.data(pages_.back()), arena_.data(ChainIndex::page_of(match.partial)),
-                  arena_.page_bytes());
+    if (const auto page = allocate_page()) {
+      pages_.push_back(*page);
+      std::memcpy(arena_.data(*page), arena_.data(page_of(match.partial)), arena_.page_bytes());
       const auto rest = tokens.subspan(tokens_.size(), match.partial_tokens);
       tokens_.insert(tokens_.end(), rest.begin(), rest.end());
       found = match.partial;
@@ -55,7 +58,9 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bo
 bool ChainSequence::reserve(int64_t tokens) {
   CHECK(!finished_);
   while (static_cast<int64_t>(pages_.size()) * kPageTokens < tokens) {
-    if (!allocate_page()) return false;
+    const auto page = allocate_page();
+    if (!page) return false;
+    pages_.push_back(*page);
   }
   return true;
 }
@@ -69,16 +74,16 @@ void ChainSequence::commit(std::span<const int32_t> tokens, int64_t now_us) {
 }
 
 int64_t ChainSequence::pages_alone() const {
-  return static_cast<int64_t>(pages_.size() - sealed_ + ChainIndex::used_alone_count(node_));
+  return static_cast<int64_t>(pages_.size() - sealed_ + used_alone_count(node_));
 }
 
 void ChainSequence::seal_page(int64_t now_us) {
   const auto tokens = std::span(tokens_).subspan(sealed_ * kPageTokens, kPageTokens);
   const PageIndex own = pages_[sealed_];
   ChainIndex::Node* node = index_.insert(node_, tenant_, tokens, own, now_us, on_probation_);
-  index_.extend(node);
+  index_.extend(node, use_);
   node_ = node;
-  pages_[sealed_] = ChainIndex::page_of(node);
+  pages_[sealed_] = page_of(node);
   pool_.release(own);
   ++sealed_;
 }
@@ -92,7 +97,60 @@ void ChainSequence::finish(int64_t now_us) {
   }
   for (size_t i = sealed_; i < pages_.size(); ++i) pool_.release(pages_[i]);
   pages_.resize(sealed_);
-  index_.release(node_);
+  index_.release(node_, use_);
+}
+
+void ChainSequence::adopt(std::span<const int32_t> tokens, std::span<const uint32_t> leases,
+                          int64_t now_us) {
+  CHECK(use_ == ChainIndex::Use::kReader && !finished_);
+  CHECK(tokens_.size() == sealed_ * kPageTokens && pages_.size() == sealed_);
+  CHECK(tokens.size() == leases.size() * kPageTokens);
+  for (size_t i = 0; i < leases.size(); ++i) {
+    const auto page = tokens.subspan(i * kPageTokens, kPageTokens);
+    node_ = index_.insert(node_, tenant_, page, kLeasedPage | leases[i], now_us, on_probation_);
+    index_.extend(node_, use_);
+    tokens_.insert(tokens_.end(), page.begin(), page.end());
+    pages_.push_back(page_of(node_));
+    ++sealed_;
+  }
+}
+
+void ChainSequence::refresh() {
+  size_t at = sealed_;
+  for (const ChainIndex::Node* node : std::views::reverse(nodes())) pages_[--at] = page_of(node);
+}
+
+std::vector<ChainIndex::Node*> ChainSequence::nodes() const {
+  return path_to(node_);
+}
+
+int64_t ChainSequence::pages_kept() const {
+  const auto kept = std::ranges::count_if(nodes(), waits_for_lease);
+  return static_cast<int64_t>(pages_.size() - sealed_) + kept;
+}
+
+bool ChainSequence::spill_one() {
+  for (ChainIndex::Node* node : std::views::reverse(nodes())) {
+    if (!can_spill(node)) continue;
+    index_.spill(node);
+    return true;
+  }
+  return false;
+}
+
+std::optional<PageIndex> ChainSequence::reserve_lost(size_t page) {
+  CHECK(page < sealed_);
+  return allocate_page();
+}
+
+void ChainSequence::restore(size_t page, PageIndex memory, int64_t now_us) {
+  CHECK(page < sealed_);
+  const std::vector<ChainIndex::Node*> sealed = nodes();
+  ChainIndex::Node* const parent = page == 0 ? index_.root() : sealed[page - 1];
+  const TenantId owner = name_of(sealed[page]).owner;
+  const auto tokens = std::span(tokens_).subspan(page * kPageTokens, kPageTokens);
+  index_.insert(parent, owner, tokens, memory, now_us);
+  pool_.release(memory);
 }
 
 }  // namespace cascade

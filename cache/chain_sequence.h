@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,11 +13,15 @@ namespace cascade {
 
 // Tokens are *committed* once their K and V are in pages. Full pages are added to the index at
 // once, so that other sequences find them while this one still runs. If another sequence was
-// faster, its page is taken and ours is freed: they hold the same bits. One thread.
+// faster, its page is taken and ours is freed: they hold the same bits.
+//
+// A *reader* can do without the memory of its full pages, as long as they are on disk under a lease
+// (ChainIndex). One thread.
 class ChainSequence {
  public:
   // The sequence belongs to `tenant`; with kPublic, every tenant finds what it computes.
-  ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena, TenantId tenant);
+  ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena, TenantId tenant,
+                ChainIndex::Use use = ChainIndex::Use::kMemory);
   // Leaves the pages to the index as finish() does.
   ~ChainSequence();
   ChainSequence(const ChainSequence&) = delete;
@@ -45,17 +50,42 @@ class ChainSequence {
   // The number of pages that finish() would leave free or open to eviction: nobody else uses them,
   // and no pin keeps them.
   int64_t pages_alone() const;
-  // Page i holds positions [64 i, 64 i + 64).
+  // Page i holds positions [64 i, 64 i + 64). A reader's pages may be leased: refresh() first.
   const std::vector<PageIndex>& pages() const { return pages_; }
 
+  // For readers only.
+
+  // Commits whole pages that are on disk: `tokens`, which come next, under these leases. The index
+  // owns the leases from now on. Precondition: committed() is a multiple of 64, and nothing is
+  // reserved.
+  void adopt(std::span<const int32_t> tokens, std::span<const uint32_t> leases, int64_t now_us);
+  // Takes over what has become of the pages since the last call: they were spilled, or are in
+  // memory again.
+  void refresh();
+  // The nodes of the full pages.
+  std::vector<ChainIndex::Node*> nodes() const;
+  // The number of pages that only readers use and that are in memory because they have no lease.
+  int64_t pages_kept() const;
+  // Spills the last full page that can be spilled. Attention reads all pages of a chain, the first
+  // one first: while the last ones make room for one another, the first ones stay. False if there
+  // is none.
+  bool spill_one();
+  // Reserves a page for the lost page `page`, which is computed again; nullopt if there is no room.
+  std::optional<PageIndex> reserve_lost(size_t page);
+  // The K and V of the lost page are in `memory`, which is not reserved any more.
+  void restore(size_t page, PageIndex memory, int64_t now_us);
+  // The reserved page is not needed.
+  void give_back(PageIndex memory) { pool_.release(memory); }
+
  private:
-  bool allocate_page();
+  std::optional<PageIndex> allocate_page();
   void seal_page(int64_t now_us);
 
   ChainIndex& index_;
   PagePool& pool_;
   const PageArena& arena_;
   const TenantId tenant_;
+  const ChainIndex::Use use_;
   bool on_probation_ = false;     // whether the pages that this sequence computes are on probation
   std::vector<int32_t> tokens_;   // committed
   std::vector<PageIndex> pages_;  // of the whole chain; we own the references from page sealed_ on

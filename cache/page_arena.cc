@@ -21,7 +21,7 @@ constexpr size_t kHugeFromBytes = size_t{512} << 10;
 }  // namespace
 
 Result<PageArena> PageArena::create(size_t page_bytes, size_t page_count) {
-  if (page_bytes == 0 || page_bytes > SIZE_MAX / 2 || page_count == 0 || page_count > UINT32_MAX) {
+  if (page_bytes == 0 || page_bytes > SIZE_MAX / 2 || page_count == 0 || page_count > kLeasedPage) {
     return invalid_argument("kv_memory", "room for at least one page of " +
                                              std::to_string(page_bytes) + " bytes is needed");
   }

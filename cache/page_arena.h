@@ -10,6 +10,14 @@ namespace cascade {
 
 // The number of a page in the arena.
 using PageIndex = uint32_t;
+// In place of a page's number, if the page is not in memory. The other bits are the number of its
+// lease: the store knows where it is on disk (persist/page_leases.h).
+inline constexpr PageIndex kLeasedPage = PageIndex{1} << 31;
+// The page is neither in memory nor on disk: it must be computed again.
+inline constexpr PageIndex kLostPage = ~PageIndex{0};
+inline constexpr bool in_memory(PageIndex page) {
+  return page < kLeasedPage;
+}
 
 // Reserves addresses once, so that a page's address never changes and may be used on any thread
 // while other pages are allocated. The bytes of a page that was never written are 0.

@@ -40,7 +40,7 @@ bool fits_without(const Request& running, const Request& request, TenantId tenan
   const auto found = static_cast<int64_t>(match.pages.size());
   // How many of the pages that were found could be evicted then. Pages that only `running` uses now
   // may be among them.
-  const auto unlocked = static_cast<int64_t>(index.unlocked_count(match.node));
+  const auto unlocked = static_cast<int64_t>(index.taken_by(match.node));
   const int64_t then = available + running.pages_promised - pages + alone;
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
 }
@@ -140,14 +140,13 @@ bool SchedulerCore::start(Request& request) {
   if (available < request.pages_promised - whole_pages) return false;  // even in the best case
   const ChainIndex::Match match = index_.match(tenant, wanted);
   const auto found = static_cast<int64_t>(match.pages.size());
-  const auto evictable = static_cast<int64_t>(index_.unlocked_count(match.node));
+  const auto evictable = static_cast<int64_t>(index_.taken_by(match.node));
   if (available - evictable < request.pages_promised - found) return false;
   const bool first_start = request.prefill_start_us == 0;
   if (first_start) request.miss = explain_miss(request);
   const DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, match);
   const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
-  if (!whole.empty() && ChainIndex::name_of(match.node).hits > 0)
-    disk_.writer.write_behind(tenant, whole);
+  if (!whole.empty() && name_of(match.node).hits > 0) disk_.writer.write_behind(tenant, whole);
   request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant);
   const int64_t reused =
       request.sequence->reuse(stored.tokens > 0 ? whole : wanted, clock_.wall_us(), first_start);

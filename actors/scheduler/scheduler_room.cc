@@ -15,7 +15,7 @@ int32_t SchedulerCore::answer_tokens(const Request& request) {
   const ChainIndex::Match match =
       index_.match(tenants_.id(request.client.tenant), request.reusable());
   // Pinned pages of the prompt itself are not in the way.
-  const size_t pinned = index_.pinned_count() - ChainIndex::pinned_count(match.node);
+  const size_t pinned = index_.pinned_count() - pinned_count(match.node);
   const size_t pages = pool_.page_count() - pinned;
   const auto most = std::min<int64_t>(model_.config.context_tokens_max,
                                       static_cast<int64_t>(pages) * kPageTokens);

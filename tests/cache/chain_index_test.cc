@@ -91,7 +91,7 @@ TEST(ChainIndex, insert_keeps_the_page_of_a_chain_that_is_there) {
       memory.index.insert(memory.index.root(), memory.tenant, tokens, first, 1);
   EXPECT_EQ(memory.pool.references(first), 2u);
   EXPECT_EQ(memory.index.insert(memory.index.root(), memory.tenant, tokens, second, 2), node);
-  EXPECT_EQ(ChainIndex::page_of(node), first);
+  EXPECT_EQ(page_of(node), first);
   EXPECT_EQ(memory.pool.references(second), 1u);
   // A beginning of the chain is found there, too.
   EXPECT_EQ(memory.index.insert(memory.index.root(), memory.tenant, count_up(0, 9), second, 2),
@@ -189,7 +189,7 @@ TEST(ChainIndexDeath, misuse_is_caught) {
   EXPECT_DEATH(memory.index.insert(memory.index.root(), memory.tenant, count_up(0, 65), page, 1),
                "");
   EXPECT_DEATH(memory.index.release(part), "") << "not acquired";
-  EXPECT_DEATH(ChainIndex::page_of(memory.index.root()), "");
+  EXPECT_DEATH(page_of(memory.index.root()), "");
 }
 
 TEST(ChainIndex, keys_name_the_whole_chain_and_the_root) {
@@ -197,7 +197,7 @@ TEST(ChainIndex, keys_name_the_whole_chain_and_the_root) {
   const Tokens tokens = count_up(0, 128);
   const auto key = [&](ChainMemory& in, const Tokens& chain) {
     in.run(chain, kSecond);
-    return ChainIndex::key_of(in.index.match(in.tenant, chain).node);
+    return key_of(in.index.match(in.tenant, chain).node);
   };
   const Digest first = key(memory, tokens);
   EXPECT_EQ(key(same, tokens), first);
@@ -205,7 +205,7 @@ TEST(ChainIndex, keys_name_the_whole_chain_and_the_root) {
   Tokens changed = tokens;
   changed[0] = 77;  // a token of the page before
   EXPECT_NE(key(memory, changed), first);
-  EXPECT_NE(ChainIndex::key_of(memory.index.match(memory.tenant, first_of(tokens, 64)).node),
+  EXPECT_NE(key_of(memory.index.match(memory.tenant, first_of(tokens, 64)).node),
             first);
 }
 
@@ -419,13 +419,13 @@ TEST(ChainIndex, counts_what_a_use_would_keep_from_eviction) {
   memory.run(chain, kSecond);
   ChainIndex::Node* end = memory.index.match(memory.tenant, chain).node;
   ChainIndex::Node* middle = memory.index.match(memory.tenant, first_of(chain, 128)).node;
-  EXPECT_EQ(memory.index.unlocked_count(end), 4u);
+  EXPECT_EQ(memory.index.taken_by(end), 4u);
   memory.index.acquire(middle);
-  EXPECT_EQ(memory.index.unlocked_count(end), 2u);
-  EXPECT_EQ(memory.index.unlocked_count(middle), 0u);
+  EXPECT_EQ(memory.index.taken_by(end), 2u);
+  EXPECT_EQ(memory.index.taken_by(middle), 0u);
   EXPECT_EQ(memory.index.evictable_count(), 2u);
   memory.index.release(middle);
-  EXPECT_EQ(memory.index.unlocked_count(memory.index.root()), 0u);
+  EXPECT_EQ(memory.index.taken_by(memory.index.root()), 0u);
 }
 
 TEST(ChainIndex, drop_branch_stops_at_pages_that_others_use_hold_or_continue) {

@@ -39,8 +39,8 @@ TEST(ChainSequence, whole_pages_are_shared_and_partial_ones_are_copied) {
   EXPECT_EQ(a->pages()[0], b->pages()[0]);
   EXPECT_NE(a->pages()[1], b->pages()[1]);
   const auto kept = memory.index.match(memory.tenant, count_up(0, 100));
-  EXPECT_NE(ChainIndex::page_of(kept.partial), a->pages()[1]);
-  EXPECT_NE(ChainIndex::page_of(kept.partial), b->pages()[1]);
+  EXPECT_NE(page_of(kept.partial), a->pages()[1]);
+  EXPECT_NE(page_of(kept.partial), b->pages()[1]);
   // Both continue differently. Neither changes the other, nor the page that they copied.
   EXPECT_TRUE(memory.compute(*a, count_up(7000, 20), kSecond));
   EXPECT_TRUE(memory.compute(*b, count_up(8000, 20), kSecond));

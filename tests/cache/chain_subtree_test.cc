@@ -77,7 +77,7 @@ TEST_F(Subtrees, leave_of_a_page_no_more_than_the_holds_that_end_in_it_need) {
   const auto longer = memory_.index.hold(memory_.tenant, first_of(chain_, 100));
   memory_.index.pin(*longer);
   const auto key = [&] {
-    return ChainIndex::key_of(memory_.index.match(memory_.tenant, chain_).partial);
+    return key_of(memory_.index.match(memory_.tenant, chain_).partial);
   };
   const Digest before = key();
   EXPECT_EQ(drop(first_of(chain_, 120), 64), 0u);

@@ -67,16 +67,16 @@ void PageWriter::drop_if(const std::function<bool(const Writeback&)>& drops) {
 
 std::vector<NamedPage> PageWriter::pages_of(TenantId owner, std::span<const int32_t> chain) const {
   std::vector<NamedPage> pages;
-  const ChainIndex::Match match = index_.match(owner, chain);
-  for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
-    const ChainIndex::PageName name = ChainIndex::name_of(node);
+  const ChainIndex::Match match = index_.match(owner, chain, ChainIndex::Where::kAnywhere);
+  for (ChainIndex::Node* node : path_to(match.node)) {
+    const ChainIndex::PageName name = name_of(node);
     pages.push_back({name.key, name.parent, name.owner, name.position, name.tokens, node});
   }
   const std::span<const int32_t> tail = chain.subspan(match.pages.size() * kPageTokens);
   if (match.partial == nullptr || match.partial_tokens != static_cast<int>(tail.size())) {
     return pages;
   }
-  const Digest parent = ChainIndex::key_of(match.node);
+  const Digest parent = key_of(match.node);
   const Digest key = chain_key(parent, index_.tenant_key_behind(match.node, owner), tail);
   const auto position = static_cast<int64_t>(match.pages.size()) * kPageTokens;
   pages.push_back({key, parent, owner, position, tail, match.partial});
@@ -101,8 +101,10 @@ void PageWriter::write_pages(const std::function<int64_t()>& pages_max) {
       // The pages stay in memory until they are written, so running requests must not need their
       // room.
       ChainIndex::Node* last = run.back().node;
-      if (pages_max() < static_cast<int64_t>(index_.unlocked_count(last))) break;
-      index_.acquire(last);
+      const size_t taken = index_.taken_by(last, ChainIndex::Use::kReader);
+      if (pages_max() < static_cast<int64_t>(taken)) break;
+      // Pages before the run may be spilled meanwhile; those of the run have no lease.
+      index_.acquire(last, ChainIndex::Use::kReader);
       send(next, run);
       break;
     }
@@ -124,13 +126,13 @@ void PageWriter::send(const Writeback& writeback, const std::vector<NamedPage>& 
   message.job = jobs_.next();
   const std::string* tenant = tenants_.name_of(run.front().owner);
   if (tenant != nullptr) message.tenant = *tenant;
-  message.model = ChainIndex::key_of(index_.root()).hex();
+  message.model = key_of(index_.root()).hex();
   message.parent = run.front().parent.hex();
   message.position = run.front().position;
   Writing writing = {run.front().owner, writeback.owner, writeback.chain, run.back().node, {}, {}};
   for (const NamedPage& page : run) {
     message.pages.push_back(
-        {page.key.hex(), {page.tokens.begin(), page.tokens.end()}, ChainIndex::page_of(page.node)});
+        {page.key.hex(), {page.tokens.begin(), page.tokens.end()}, page_of(page.node)});
     writing.pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
     for (wire::PageUse& use : callbacks_.uses_of(page)) message.uses.add(std::move(use));
   }
@@ -190,7 +192,7 @@ void PageWriter::note_failure(const Writing& writing, const Error& error) {
 }
 
 void PageWriter::end(const Writing& writing) {
-  index_.release(writing.last);
+  index_.release(writing.last, ChainIndex::Use::kReader);
   callbacks_.ended(writing);
 }
 

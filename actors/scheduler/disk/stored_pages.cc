@@ -47,12 +47,12 @@ void StoredPages::move_chain_end(const std::optional<Digest>& before,
 
 std::vector<Digest> StoredPages::path_of(TenantId owner, std::span<const int32_t> chain) const {
   std::vector<Digest> path;
-  const ChainIndex::Match match = index_.match(owner, chain);
-  for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
-    path.push_back(ChainIndex::key_of(node));
+  const ChainIndex::Match match = index_.match(owner, chain, ChainIndex::Where::kAnywhere);
+  for (ChainIndex::Node* node : path_to(match.node)) {
+    path.push_back(key_of(node));
   }
   const std::vector<Digest> behind =
-      disk_.keys_of(ChainIndex::key_of(match.node), index_.tenant_key_behind(match.node, owner),
+      disk_.keys_of(key_of(match.node), index_.tenant_key_behind(match.node, owner),
                     chain.subspan(path.size() * kPageTokens));
   path.insert(path.end(), behind.begin(), behind.end());
   return path;

@@ -116,7 +116,7 @@ PagesOfChunk ChunkHolds::pages_of(const ChunkEntry& entry) const {
     const auto tenant = tenants_.find(chunk.tenant);
     const ChainIndex::Match match =
         tenant ? index_.match(*tenant, entry.chain) : ChainIndex::Match();
-    std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
+    std::vector<ChainIndex::Node*> nodes = path_to(match.node);
     if (match.partial != nullptr) nodes.push_back(match.partial);
     for (size_t i = entry.own_begin / kPageTokens; i < nodes.size(); ++i) {
       pages.in_memory.insert(nodes[i]);

@@ -68,10 +68,10 @@ void PageLifecycle::forget_now(const Forget& what) {
 // tenant: others build on them.
 int64_t PageLifecycle::public_tokens(const Forget& what) const {
   if (what.owner == kPublic) return 0;
-  const ChainIndex::Match match = index_.match(what.owner, what.chain);
+  const ChainIndex::Match match =
+      index_.match(what.owner, what.chain, ChainIndex::Where::kAnywhere);
   const auto pages = std::ranges::count_if(
-      ChainIndex::path_to(match.node),
-      [](ChainIndex::Node* node) { return ChainIndex::name_of(node).owner == kPublic; });
+      path_to(match.node), [](ChainIndex::Node* node) { return name_of(node).owner == kPublic; });
   return pages * kPageTokens;
 }
 
@@ -184,9 +184,9 @@ void PageLifecycle::forget_texts(const ChunkUses::ChunkName& chunk, Removal why,
 // The page, which is in memory, has a text that is to be forgotten.
 void PageLifecycle::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,
                                const StoredName* erased) {
-  const TenantId owner = ChainIndex::name_of(node).owner;
+  const TenantId owner = name_of(node).owner;
   if (tenants_.name_of(owner) == nullptr) return;  // public: withdraw() sees to it
-  const std::vector<int32_t> chain = ChainIndex::chain_to(node);
+  const std::vector<int32_t> chain = chain_to(node);
   // Prompts with the text are not written any more, but chains of chunks are.
   writer_.drop_if([&](const Writeback& writeback) {
     return writeback.is_of_prompt() && writeback.owner == owner &&
@@ -208,7 +208,7 @@ void PageLifecycle::forget_stored(const Digest& end, int64_t keep, const StoredN
   for (const DiskIndex::Step& step : path) {
     keys.push_back(step.key);
     ChainIndex::Node* node = index_.find(step.key);
-    const bool is_public = node != nullptr && ChainIndex::name_of(node).owner == kPublic;
+    const bool is_public = node != nullptr && name_of(node).owner == kPublic;
     if (is_public) public_pages = keys.size();
   }
   keys.erase(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(public_pages));
@@ -229,7 +229,7 @@ void PageLifecycle::on(const wire::PagesForgotten& forgotten) {
     }
     ChainIndex::Node* node = forgotten.deleted ? index_.find(*page) : nullptr;
     if (node == nullptr) continue;
-    forget_use(node, {*page, ChainIndex::name_of(node).position, 1}, Removal::kDeleted, nullptr);
+    forget_use(node, {*page, name_of(node).position, 1}, Removal::kDeleted, nullptr);
   }
   // The pages of pins are written again at once.
   if (forgotten.deleted) texts_.heal();

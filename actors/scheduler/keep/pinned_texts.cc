@@ -56,19 +56,19 @@ void PinnedTexts::pin(const ChunkEntry& entry) {
 void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   ChainIndex::Node* node = index_.find(use.page);
   if (node == nullptr) return;
-  const ChainIndex::PageName last = ChainIndex::name_of(node);
+  const ChainIndex::PageName last = name_of(node);
   // Tokens of the page after the text do not belong to the pin, and are not written for it.
   size_t tokens = use.ends > 1 ? static_cast<size_t>(use.ends) - 1 : 0;
   TextPin pin;
   if (tokens == 0 || tokens > last.tokens.size()) {
-    pin = beginning_with(entry, ChainIndex::chain_to(node));
+    pin = beginning_with(entry, chain_to(node));
     tokens = pin.chain.size() - static_cast<size_t>(last.position);
   }
   const Digest end = pins_.end_of(node, tokens);
   const TextPin* present = pins_.find(name_of(entry), end);
   if (present != nullptr && pins_.is_held(*present)) return;
   if (pin.chain.empty()) {
-    pin.chain = ChainIndex::chain_to(node);
+    pin.chain = chain_to(node);
     pin.chain.resize(static_cast<size_t>(last.position) + tokens);
     pin.begin = static_cast<size_t>(place_of_text(pin.chain, entry.chunk.token_ids).begin);
   }

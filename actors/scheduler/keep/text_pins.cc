@@ -131,10 +131,10 @@ std::vector<Digest> TextPins::pages_of(const Digest& end, const TextPin& pin) co
   std::vector<Digest> pages;
   if (is_held(pin)) {
     const ChainIndex::Match match = index_.match(pin.owner, pin.chain);
-    for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
-      pages.push_back(ChainIndex::key_of(node));
+    for (ChainIndex::Node* node : path_to(match.node)) {
+      pages.push_back(key_of(node));
     }
-    if (match.partial != nullptr) pages.push_back(ChainIndex::key_of(match.partial));
+    if (match.partial != nullptr) pages.push_back(key_of(match.partial));
     return pages;
   }
   for (const DiskIndex::Step& step : disk_.path(end)) pages.push_back(step.key);
@@ -148,8 +148,8 @@ bool TextPins::is_on_disk(const Digest& end, const TextPin& pin) const {
 }
 
 Digest TextPins::end_of(ChainIndex::Node* node, size_t tokens) const {
-  const ChainIndex::PageName page = ChainIndex::name_of(node);
-  const std::vector<ChainIndex::Node*> path = ChainIndex::path_to(node);
+  const ChainIndex::PageName page = name_of(node);
+  const std::vector<ChainIndex::Node*> path = path_to(node);
   const ChainIndex::Node* before = path.size() > 1 ? path[path.size() - 2] : index_.root();
   return chain_key(page.parent, index_.tenant_key_behind(before, page.owner),
                    page.tokens.first(tokens));
@@ -167,18 +167,18 @@ int64_t TextPins::pages_wanted(const ChunkName& chunk, const ChunkUses& uses) co
   std::set<Digest> pages;
   std::set<Digest> ends;
   const auto is_pinned = [](ChainIndex::Node* node) {
-    return ChainIndex::pinned_count(node) == ChainIndex::path_to(node).size();
+    return pinned_count(node) == path_to(node).size();
   };
   for (const ChunkUses::Use& use : uses.of(chunk)) {
     if (use.ends == 0) continue;
     if (ChainIndex::Node* node = index_.find(use.page)) {
-      const size_t tokens = ChainIndex::name_of(node).tokens.size();
+      const size_t tokens = name_of(node).tokens.size();
       const size_t own = use.ends > 1 ? std::min<size_t>(tokens, use.ends - 1) : tokens;
       const Digest end = end_of(node, own);
       if (!ends.insert(end).second) continue;
-      const std::vector<ChainIndex::Node*> path = ChainIndex::path_to(node);
-      for (size_t i = ChainIndex::pinned_count(node); i < path.size(); ++i) {
-        pages.insert(path[i] == node ? end : ChainIndex::key_of(path[i]));
+      const std::vector<ChainIndex::Node*> path = path_to(node);
+      for (size_t i = pinned_count(node); i < path.size(); ++i) {
+        pages.insert(path[i] == node ? end : key_of(path[i]));
       }
       continue;
     }

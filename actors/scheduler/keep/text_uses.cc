@@ -69,15 +69,16 @@ void TextUses::note(const std::string& tenant, std::span<const int32_t> chain,
   for (const TextUse& text : texts) {
     if (is_gone(text)) stays = std::min(stays, text.where.begin);
   }
-  const ChainIndex::Match match = index_.match(tenants_.id(tenant), chain);
-  std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
+  const ChainIndex::Match match =
+      index_.match(tenants_.id(tenant), chain, ChainIndex::Where::kAnywhere);
+  std::vector<ChainIndex::Node*> nodes = path_to(match.node);
   if (match.partial != nullptr) nodes.push_back(match.partial);
   wire::StoreUses stored;
   for (const TextUse& text : texts) {
     if (is_gone(text)) continue;
     const int64_t last = (text.where.end - 1) / kPageTokens;
     for (int64_t i = text.where.begin / kPageTokens; i <= last && i < std::ssize(nodes); ++i) {
-      const ChainIndex::PageName page = ChainIndex::name_of(nodes[static_cast<size_t>(i)]);
+      const ChainIndex::PageName page = name_of(nodes[static_cast<size_t>(i)]);
       const Digest& key = page.key;
       const bool ends = page.position + std::ssize(page.tokens) >= text.where.end;
       const auto at = static_cast<int32_t>(text.where.end - page.position);
@@ -115,7 +116,7 @@ std::vector<wire::PageUse> TextUses::of(const NamedPage& page) {
     const bool is_in_it = ends <= std::ssize(page.tokens) + 1;
     uses.push_back({chunk, {page.key, page.position, is_in_it ? ends : 0}});
   };
-  const Digest& in_memory = ChainIndex::key_of(page.node);
+  const Digest& in_memory = key_of(page.node);
   uses_.for_chunks_of(in_memory, add);
   std::vector<wire::PageUse> described_uses;
   for (const auto& [chunk, use] : uses) {

@@ -186,7 +186,7 @@ TEST_F(IdlePrefillTest, reads_what_is_on_disk) {
   compute_to(64);
   const Digest page = stored_.path_of(alice_, first_of(chain, 64)).at(0);
   memory_.index.drop_subtree(alice_, chain, 0, Removal::kDeleted);
-  stored_.add(page, ChainIndex::key_of(memory_.index.root()), 64);
+  stored_.add(page, key_of(memory_.index.root()), 64);
   idle_.push(of("output_b", chain));
   EXPECT_FALSE(idle_.start()) << "it is being read";
   EXPECT_TRUE(idle_.is_loading());

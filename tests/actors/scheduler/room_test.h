@@ -25,7 +25,7 @@ namespace cascade::testing {
 inline std::vector<ChainIndex::Node*> nodes_of(const ChainIndex& index, TenantId owner,
                                                std::span<const int32_t> chain) {
   const ChainIndex::Match match = index.match(owner, chain);
-  std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
+  std::vector<ChainIndex::Node*> nodes = path_to(match.node);
   if (match.partial != nullptr) nodes.push_back(match.partial);
   return nodes;
 }

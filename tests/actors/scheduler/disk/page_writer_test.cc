@@ -112,7 +112,7 @@ TEST_F(PageWriterTest, a_page_that_goes_on_after_the_chain_is_written_as_far_as_
   const std::vector<NamedPage> pages = writer_.pages_of(alice_, chain);
   ASSERT_EQ(pages.size(), 2u);
   EXPECT_EQ(pages[1].tokens.size(), 16u);
-  EXPECT_NE(pages[1].key, ChainIndex::key_of(pages[1].node));
+  EXPECT_NE(pages[1].key, key_of(pages[1].node));
   EXPECT_EQ(writer_.pages_of(alice_, count_up(0, 120)).size(), 1u) << "the end is not in memory";
 }
 

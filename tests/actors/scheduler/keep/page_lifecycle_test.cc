@@ -44,7 +44,7 @@ class PageLifecycleTest : public testing::KeepTest {
   }
   // The key of the last page of the owner's chain.
   Digest key_of(TenantId owner, const Pages& pages) const {
-    Digest key = ChainIndex::key_of(memory_.index.root());
+    Digest key = cascade::key_of(memory_.index.root());
     for (size_t i = 0; i < pages.size(); ++i) {
       const bool is_public = i == 0 && pages[0] == 0;
       const bool first_own = i == (pages[0] == 0 ? 1u : 0u);

@@ -112,7 +112,7 @@ TEST_F(HeldTexts, are_on_disk_with_all_their_pages) {
   disk_.add(page(11), page(10), kPageTokens);
   disk_.add(page(150), page(11), 22);
   EXPECT_FALSE(pins_.is_on_disk(page(150), pin)) << "the first page does not exist";
-  disk_.add(page(10), ChainIndex::key_of(memory_.index.root()), kPageTokens);
+  disk_.add(page(10), key_of(memory_.index.root()), kPageTokens);
   EXPECT_TRUE(pins_.is_on_disk(page(150), pin));
 }
 
@@ -120,8 +120,8 @@ TEST_F(HeldTexts, go_with_a_text_that_stands_before_their_end) {
   memory_.run(chain_, kSecond);
   std::vector<Digest> keys;
   const auto match = memory_.index.match(memory_.tenant, chain_);
-  for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
-    keys.push_back(ChainIndex::key_of(node));
+  for (ChainIndex::Node* node : path_to(match.node)) {
+    keys.push_back(key_of(node));
   }
   ASSERT_TRUE(hold(kFacts, page(1), beginning(chain_, 150)));  // ends in the third page
   ASSERT_TRUE(hold(kNotes, page(1), beginning(chain_, 100)));  // ends in the second page
@@ -143,9 +143,9 @@ TEST_F(HeldTexts, want_the_pages_that_no_pin_keeps_yet) {
   const auto text_ends_at = [&](const testing::Tokens& chain, size_t end) {
     const auto match = memory_.index.match(memory_.tenant, chain);
     ChainIndex::Node* node = match.partial != nullptr ? match.partial : match.node;
-    const int64_t position = ChainIndex::name_of(node).position;
+    const int64_t position = name_of(node).position;
     const auto ends = static_cast<int32_t>(end) - static_cast<int32_t>(position) + 1;
-    uses.add(kFacts, {ChainIndex::key_of(node), position, ends});
+    uses.add(kFacts, {key_of(node), position, ends});
   };
   memory_.run(first_of(chain_, 180), kSecond);
   const testing::Tokens question = join(first_of(chain_, 150), count_up(1000, 40));
@@ -160,7 +160,7 @@ TEST_F(HeldTexts, want_the_pages_that_no_pin_keeps_yet) {
   EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 4) << "they part before its end";
   ASSERT_TRUE(hold(kNotes, page(1), beginning(chain_, 100)));
   EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 2);
-  disk_.add(page(10), ChainIndex::key_of(memory_.index.root()), kPageTokens);
+  disk_.add(page(10), key_of(memory_.index.root()), kPageTokens);
   disk_.add(page(11), page(10), 9);
   uses.add(kFacts, {page(11), kPageTokens, 10});
   EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 4);

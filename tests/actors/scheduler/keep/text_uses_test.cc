@@ -80,7 +80,7 @@ TEST_F(TextUsesTest, tells_the_store_of_pages_that_it_has_once) {
   const Tokens prompt = count_up(0, 200);
   compute(prompt, alice_);
   const auto nodes = testing::nodes_of(memory_.index, alice_, prompt);
-  stored_.add(ChainIndex::key_of(nodes[0]), ChainIndex::key_of(memory_.index.root()), kPageTokens);
+  stored_.add(key_of(nodes[0]), key_of(memory_.index.root()), kPageTokens);
   const auto texts = uses_.find("alice", {"context_a"}, prompt);
   uses_.note("alice", prompt, texts);
   EXPECT_EQ(told(), std::vector<std::string>{"context_a 0 0"});
@@ -104,7 +104,7 @@ TEST_F(TextUsesTest, a_page_that_is_written_in_part_has_only_the_ends_in_that_pa
   compute(prompt, alice_);
   uses_.note("alice", prompt, uses_.find("alice", {"context_a"}, prompt));
   ChainIndex::Node* node = testing::nodes_of(memory_.index, alice_, prompt).at(1);
-  const ChainIndex::PageName name = ChainIndex::name_of(node);
+  const ChainIndex::PageName name = name_of(node);
   const Digest part = Hasher().field("page", "part").finish();
   const auto ends_of = [&](size_t tokens) {
     const auto uses =
@@ -118,7 +118,7 @@ TEST_F(TextUsesTest, a_page_that_is_written_in_part_has_only_the_ends_in_that_pa
 
 TEST_F(TextUsesTest, takes_over_what_the_store_has_noted) {
   const Digest page = Hasher().field("page", "stored").finish();
-  stored_.add(page, ChainIndex::key_of(memory_.index.root()), kPageTokens);
+  stored_.add(page, key_of(memory_.index.root()), kPageTokens);
   wire::StoredPages stored;
   stored.uses.add({page.hex(), 0, "alice", "context_a", 5});
   uses_.load(stored);

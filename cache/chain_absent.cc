@@ -1,0 +1,62 @@
+// The chain tree: pages that leave memory although they are used, and come back.
+#include <algorithm>
+
+#include "base/check.h"
+#include "cache/chain_node.h"
+
+namespace cascade {
+
+// Counts a node that comes into memory (1), or leaves it (-1).
+void ChainIndex::count_memory(const Node* node, int count) {
+  counts_.nodes += static_cast<size_t>(count);
+  tenants_[node->tenant].nodes += static_cast<size_t>(count);
+  if (node->locked()) counts_.locked += static_cast<size_t>(count);
+}
+
+// The absent node gets a page in memory. It keeps its lease, so it can be spilled again.
+void ChainIndex::put_into_memory(Node* node, PageIndex page) {
+  pool_.retain(page);
+  node->page = page;
+  count_memory(node, 1);
+  if (can_spill(node)) ++counts_.spillable;
+  monitor_.computed(node->key);
+  requeue(node);
+}
+
+void ChainIndex::set_lease(Node* node, uint32_t lease) {
+  if (node->lease || !node->in_memory()) return unused_leases_.push_back(lease);
+  node->lease = lease;
+  if (can_spill(node)) ++counts_.spillable;
+}
+
+bool can_spill(const ChainIndex::Node* node) {
+  return node->lease && node->in_memory() && node->only_read();
+}
+
+bool waits_for_lease(const ChainIndex::Node* node) {
+  return !node->lease && node->in_memory() && node->only_read();
+}
+
+void ChainIndex::spill(Node* node) {
+  CHECK(can_spill(node));
+  while (node->held()) {
+    const auto through = [&](const auto& hold) {
+      const Node* at = hold.second.node;
+      while (at->position > node->position) at = at->parent;
+      return at == node;
+    };
+    drop_hold(std::ranges::find_if(holds_, through)->first);
+  }
+  --counts_.spillable;
+  count_memory(node, -1);
+  pool_.release(node->page);
+  node->page = kLeasedPage | *node->lease;
+}
+
+void ChainIndex::lose(Node* node) {
+  if (can_spill(node)) --counts_.spillable;
+  if (node->lease) unused_leases_.push_back(*std::exchange(node->lease, {}));
+  if (!node->in_memory()) node->page = kLostPage;
+}
+
+}  // namespace cascade
