@@ -59,47 +59,59 @@ void AttentionPass::end() {
   slices_ = {};
 }
 
-// Collects the slices of which a row may see an absent page. The rows of a slice are neighbours.
+// Looks at the rows slice by slice; the rows of a slice are neighbours.
 void AttentionPass::find_sequences() {
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    const SliceRow& row = rows_[i];
-    const Slice& slice = slices_[row.slice];
-    const bool is_last = i + 1 == rows_.size() || rows_[i + 1].slice != row.slice;
-    if (slice.absent == nullptr || !is_last) continue;
-    auto sequence = std::make_unique<Sequence>();
-    sequence->slice = row.slice;
-    for (int64_t page = 0; page <= page_of(row.position); ++page) {
-      if (slice.pages[page] == nullptr) sequence->absent.push_back(static_cast<int32_t>(page));
-    }
-    if (sequence->absent.empty()) continue;
-    sequence->pages.resize(page_of(row.position) + 1);
-    for (const int window : windows_) {
-      sequence->stages.push_back(plan_stages(*sequence, window));
-    }
-    sequences_.push_back(std::move(sequence));
+  for (size_t begin = 0; begin < rows_.size();) {
+    size_t end = begin + 1;
+    while (end < rows_.size() && rows_[end].slice == rows_[begin].slice) ++end;
+    find_sequence(rows_[begin].slice, rows_[begin].position, rows_[end - 1].position);
+    begin = end;
   }
 }
 
-// Cuts the splits that some row sees into stages.
-std::vector<AttentionPass::Stage> AttentionPass::plan_stages(const Sequence& sequence,
-                                                             int window) const {
-  int64_t earliest = INT64_MAX, latest = 0;
-  for (const SliceRow& row : rows_) {
-    if (row.slice != sequence.slice) continue;
-    earliest = std::min(earliest, row.position);
-    latest = std::max(latest, row.position);
+// Adds the slice to the sequences if an absent page may be seen by one of its rows, which are at
+// the positions [earliest, latest].
+void AttentionPass::find_sequence(int slice, int64_t earliest, int64_t latest) {
+  const Slice& of = slices_[slice];
+  auto sequence = std::make_unique<Sequence>();
+  sequence->slice = slice;
+  bool any = false;
+  for (const int window : windows_) {
+    View& view = sequence->views.emplace_back();
+    view.mode = layer_mode(of.attention, window);
+    const PageRange unseen = unseen_pages(view.mode, earliest);
+    for (int64_t page = 0; page <= page_of(latest); ++page) {
+      if (of.pages[page] != nullptr || unseen.has(page)) continue;
+      view.absent.push_back(static_cast<int32_t>(page));
+    }
+    any = any || !view.absent.empty();
+    plan_stages(view, earliest, latest);
   }
-  const int64_t first_key = window > 0 ? std::max<int64_t>(0, earliest + 1 - window) : 0;
-  const auto first = std::ranges::lower_bound(sequence.absent, page_of(first_key));
-  std::span<const int32_t> left(first, sequence.absent.end());
-  std::vector<Stage> stages;
+  if (!any) return;
+  CHECK(of.absent != nullptr);
+  sequence->pages.resize(page_of(latest) + 1);
+  sequences_.push_back(std::move(sequence));
+}
+
+AttentionPass::Sequence* AttentionPass::sequence_of(int slice) const {
+  const auto found = std::ranges::find_if(
+      sequences_, [&](const auto& sequence) { return sequence->slice == slice; });
+  return found == sequences_.end() ? nullptr : found->get();
+}
+
+// Cuts the splits from the first one that some row sees into stages. Splits between the sinks and
+// the windows belong to stages as well, but have nothing to read or to compute.
+void AttentionPass::plan_stages(View& view, int64_t earliest, int64_t latest) const {
+  const PageRange unseen = unseen_pages(view.mode, earliest);
+  const int64_t first_page = unseen.begin == 0 ? unseen.end : 0;
+  std::span<const int32_t> left = view.absent;
   const int splits = static_cast<int>(latest / kSplitKeys) + 1;
-  Stage stage = {static_cast<int>(first_key / kSplitKeys), 0, {}};
+  Stage stage = {static_cast<int>(first_page / kSplitPages), 0, {}};
   for (int split = stage.split_begin; split < splits; ++split) {
     size_t count = stage.absent.size();
     while (count < left.size() && left[count] < (split + 1) * kSplitPages) ++count;
     if (count > pages_max_) {
-      stages.push_back(stage);
+      view.stages.push_back(stage);
       left = left.subspan(stage.absent.size());
       count -= stage.absent.size();
       stage.split_begin = split;
@@ -107,14 +119,12 @@ std::vector<AttentionPass::Stage> AttentionPass::plan_stages(const Sequence& seq
     stage.absent = left.first(count);
     stage.split_end = split + 1;
   }
-  stages.push_back(stage);
-  return stages;
+  view.stages.push_back(stage);
 }
 
-const std::vector<AttentionPass::Stage>& AttentionPass::stages_of(const Sequence& sequence,
-                                                                  int layer) const {
+const AttentionPass::View& AttentionPass::view_of(const Sequence& sequence, int layer) const {
   const auto window = std::ranges::lower_bound(windows_, config_.window[layer]);
-  return sequence.stages[window - windows_.begin()];
+  return sequence.views[window - windows_.begin()];
 }
 
 // The parts are read in the order in which attend() uses them.
@@ -132,7 +142,7 @@ void AttentionPass::begin_reading() {
       };
       // In the last layer only outputs are attended.
       if (layer + 1 == config_.layers && std::ranges::none_of(rows_, is_output)) continue;
-      for (const Stage& stage : stages_of(*sequence, layer)) {
+      for (const Stage& stage : view_of(*sequence, layer).stages) {
         if (stage.absent.empty()) continue;
         pieces.push_back({slices_[sequence->slice].absent, layer, stage.absent});
       }
@@ -141,16 +151,28 @@ void AttentionPass::begin_reading() {
   stream_->start(std::move(pieces));
 }
 
-// The first group has the rows whose pages are all in memory; then each sequence has a group.
+// Each mode has a group of the rows whose pages are all in memory. Then each sequence has a group.
 void AttentionPass::plan_groups(std::span<const SliceRow> rows) {
-  groups_.assign(1 + sequences_.size(), {});
-  for (size_t i = 0; i < sequences_.size(); ++i) groups_[1 + i].sequence = sequences_[i].get();
+  groups_.clear();
+  const auto group_of = [&](const SliceRow& row) {
+    const Sequence* const sequence = sequence_of(row.slice);
+    return std::ranges::find_if(groups_, [&](const Group& group) {
+      return group.sequence == sequence && group.mode == slices_[row.slice].attention;
+    });
+  };
+  for (const SliceRow& row : rows) {
+    const bool in_memory = sequence_of(row.slice) == nullptr;
+    if (in_memory && group_of(row) == groups_.end()) {
+      groups_.emplace_back().mode = slices_[row.slice].attention;
+    }
+  }
+  for (const auto& sequence : sequences_) {
+    Group& group = groups_.emplace_back();
+    group.mode = slices_[sequence->slice].attention;
+    group.sequence = sequence.get();
+  }
   for (int row = 0; row < static_cast<int>(rows.size()); ++row) {
-    const auto has_row = [&](const Group& group) {
-      return group.sequence != nullptr && group.sequence->slice == rows[row].slice;
-    };
-    const auto group = std::ranges::find_if(groups_, has_row);
-    (group == groups_.end() ? groups_.front() : *group).order.push_back(row);
+    group_of(rows[row])->order.push_back(row);
   }
   for (Group& group : groups_) plan_tasks(group);
 }
@@ -196,7 +218,7 @@ Status AttentionPass::attend_sequence(Group& group, Call call) {
   const KvPages pages = slices_[sequence.slice].pages;
   // Parts have the bytes of one layer only, and the kernels count from the beginning of a page.
   const size_t layer_offset = layout_.part_bytes() * call.layer;
-  for (const Stage& stage : stages_of(sequence, call.layer)) {
+  for (const Stage& stage : view_of(sequence, call.layer).stages) {
     const size_t end =
         std::min<size_t>(size_t(stage.split_end) * kSplitPages, sequence.pages.size());
     for (size_t page = size_t(stage.split_begin) * kSplitPages; page < end; ++page) {
@@ -240,13 +262,14 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
     pages[i] = group.sequence->pages.data();
     totals[i] = total(row, head);
   }
+  const AttentionMode mode = layer_mode(group.mode, config_.window[call.layer]);
   AttentionArgs args = {
       .kv_type = layout_.type,
       .head_dim = dim,
       .scale = config_.attention_scale,
       .soft_cap = config_.attention_soft_cap,
-      .window = config_.window[call.layer],
-      .sinks = 0,
+      .window = mode.window,
+      .sinks = mode.sinks,
       .pages = pages,
       .key_offset = layout_.key_offset(call.layer, task.kv_head),
       .value_offset = layout_.value_offset(call.layer, task.kv_head),

@@ -18,10 +18,11 @@
 
 namespace cascade {
 
-// Rows of sequences whose pages are all in memory are attended together. A sequence with absent
-// pages is attended by itself, in *stages*: a stage is a range of splits whose absent parts fit a
-// buffer. While a stage is computed, the parts of the next stage are read, even if that stage
-// belongs to the next layer. The bits are those of a pass with all pages in memory.
+// Rows of sequences that attend in the same mode, and whose pages are all in memory, are attended
+// together. A sequence with absent pages is attended by itself, in *stages*: a stage is a range of
+// splits whose absent parts fit a buffer. While a stage is computed, the parts of the next stage
+// are read, even if that stage belongs to the next layer. Parts that no row sees are not read. The
+// bits are those of a pass with all pages in memory.
 //
 // Kernels, pool and configuration must outlive this. One thread.
 class AttentionPass {
@@ -37,7 +38,8 @@ class AttentionPass {
   AttentionPass& operator=(const AttentionPass&) = delete;
 
   // Plans a pass over these rows, and begins to read absent parts. `rows` and `slices` must stay
-  // until end().
+  // until end(). Precondition (CHECKed): a page that a row sees is in memory, or its slice has a
+  // reader.
   void begin(std::span<const SliceRow> rows, std::span<const Slice> slices);
   // From here on there are only these rows: those of begin() that are outputs, in the same order.
   // Comes after attend() of the last layer but one.
@@ -71,14 +73,20 @@ class AttentionPass {
     int split_end;
     std::span<const int32_t> absent;  // pages, ascending
   };
-  // A sequence with absent pages.
+  // What the layers that attend in `mode` need of a sequence.
+  struct View {
+    AttentionMode mode;
+    std::vector<int32_t> absent;  // pages that a row may see, ascending
+    std::vector<Stage> stages;
+  };
+  // A sequence with absent pages that a row may see.
   struct Sequence {
     int slice;
-    std::vector<int32_t> absent;             // all absent pages that a row may see
-    std::vector<std::vector<Stage>> stages;  // one list for each of windows_
-    std::vector<const uint8_t*> pages;       // those of the stage in progress
+    std::vector<View> views;            // one for each of windows_
+    std::vector<const uint8_t*> pages;  // those of the stage in progress
   };
   struct Group {
+    AttentionMode mode;
     std::vector<int> order;  // rows; those that share pages are neighbours
     std::vector<Task> tasks;
     Sequence* sequence = nullptr;  // nullptr: all pages are in memory
@@ -94,9 +102,11 @@ class AttentionPass {
   void plan_groups(std::span<const SliceRow> rows);
   void plan_tasks(Group& group) const;
   void find_sequences();
-  std::vector<Stage> plan_stages(const Sequence& sequence, int window) const;
+  void find_sequence(int slice, int64_t earliest, int64_t latest);
+  Sequence* sequence_of(int slice) const;
+  void plan_stages(View& view, int64_t earliest, int64_t latest) const;
   void begin_reading();
-  const std::vector<Stage>& stages_of(const Sequence& sequence, int layer) const;
+  const View& view_of(const Sequence& sequence, int layer) const;
   Status attend_sequence(Group& group, Call call);
   void run(const Group& group, const Call& call);
   void run_task(const Group& group, const Call& call, const Task& task, int thread);

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "cache/kv_view.h"
+#include "model/attention_mode.h"
 
 namespace cascade {
 
@@ -26,11 +27,13 @@ struct Slice {
   std::span<const int32_t> token_ids;  // each in [0, vocab_size)
   int64_t position = 0;                // of the first token; position + size <= 64 * pages.size()
   // The pages of the whole chain. Slots from `position` on are written; their pages are in memory.
-  // A page before them may be nullptr if `absent` reads it.
+  // A page before them may be nullptr if `absent` reads it, or if no token of the slice sees it in
+  // any layer (unseen_pages()).
   KvPages pages;
   // Which tokens' final hidden states are wanted: the last `outputs` of the slice.
   int outputs = 0;
   KvPartReader* absent = nullptr;
+  AttentionMode attention = {};
 };
 
 // One token of a pass; `slice` is the index of its slice.

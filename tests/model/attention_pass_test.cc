@@ -1,5 +1,5 @@
-// Attention over sequences of which some pages are absent: the bits are those of a pass with all
-// pages in memory, and only what a row may see is read.
+// Attention over sequences of which some pages are absent, and in several modes: the bits are those
+// of a row alone with all pages in memory, and only what a row may see is read.
 #include "model/attention_pass.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "kernels/kv_format.h"
 #include "model/transformer.h"
+#include "tests/emulated.h"
 #include "tests/seed.h"
 
 namespace cascade {
@@ -64,7 +66,7 @@ class AbsentChain : public KvPartReader {
     if (++reads_ == fails_at) return Error{ErrorCode::kIo, "file", "cannot be read"};
     for (const int32_t page : pages) {
       EXPECT_EQ(pages_[page], nullptr);
-      EXPECT_TRUE(parts_read.insert({layer, page}).second) << "a part is read twice";
+      EXPECT_TRUE(parts_read.insert({layer, page}).second || reads_again) << "a part is read twice";
       std::memcpy(to, memory_[page].get() + layout_.part_bytes() * layer, layout_.part_bytes());
       to += layout_.part_stride();
     }
@@ -74,6 +76,20 @@ class AbsentChain : public KvPartReader {
   void be_absent(int page) { pages_[page] = nullptr; }
   KvPages pages() const { return pages_; }
 
+  // The float of K or V at channel `d` of a token. Precondition: the type is f32.
+  float number(int layer, int head, int token, bool value, int d) const {
+    const size_t block =
+        value ? layout_.value_offset(layer, head) : layout_.key_offset(layer, head);
+    const int slot = token % kPageTokens;
+    const size_t index = value ? value_index(KvType::kF32, kPassDim, slot, d)
+                               : key_index(KvType::kF32, kPassDim, slot, d);
+    float x;
+    std::memcpy(&x, memory_[token / kPageTokens].get() + block + index * sizeof x, sizeof x);
+    return x;
+  }
+
+  bool readable = true;      // absent pages may be read
+  bool reads_again = false;  // several slices of a pass have this chain
   int fails_at = 0;
   std::set<std::pair<int, int>> parts_read;  // layer, page
 
@@ -89,7 +105,15 @@ struct PassSequence {
   int position;
   int rows;
   int outputs;
+  AttentionMode mode = {};
 };
+
+std::vector<float> queries_at(int64_t position) {
+  Random random(static_cast<uint64_t>(position));
+  std::vector<float> queries(kPassWidth);
+  for (float& x : queries) x = static_cast<float>(random.unit() * 4 - 2);
+  return queries;
+}
 
 // Runs a pass as Transformer does; returns the outputs of all layers, or the error.
 class Passes {
@@ -106,14 +130,18 @@ class Passes {
     std::vector<SliceRow> rows;
     for (const PassSequence& sequence : sequences) {
       const int slice = static_cast<int>(slices.size());
-      slices.push_back({{}, sequence.position, sequence.chain->pages(), 0, sequence.chain});
+      KvPartReader* const reader = sequence.chain->readable ? sequence.chain : nullptr;
+      slices.push_back({{}, sequence.position, sequence.chain->pages(), 0, reader, sequence.mode});
       for (int i = 0; i < sequence.rows; ++i) {
         rows.push_back({slice, sequence.position + i, i >= sequence.rows - sequence.outputs});
       }
     }
-    Random random(7);
-    std::vector<float> queries(rows.size() * kPassWidth);
-    for (float& x : queries) x = static_cast<float>(random.unit() * 4 - 2);
+    // A row's queries depend on its position alone, so that it is the same row in every pass.
+    std::vector<float> queries;
+    for (const SliceRow& row : rows) {
+      const std::vector<float> own = queries_at(row.position);
+      queries.insert(queries.end(), own.begin(), own.end());
+    }
     std::vector<float> all;
     pass_.begin(rows, slices);
     const Status done = attend_layers(rows, queries, all);
@@ -160,9 +188,14 @@ TEST(AttentionPass, over_absent_pages_gives_the_bits_of_a_pass_in_memory) {
       const size_t stage_bytes = stage_splits * kSplitKeys / kPageTokens * layout.part_stride();
       Passes passes(type, stage_bytes, 1 + static_cast<int>(random.below(3)));
       AbsentChain a(random, layout), b(random, layout), c(random, layout);
-      // The first sequence is a slice of a prompt, the second one a decode step.
-      const std::vector<PassSequence> sequences = {
-          {&a, kChainTokens - 20, 20, 1}, {&b, 2000, 1, 1}, {&c, 1500, 3, 2}};
+      b.reads_again = true;
+      // The first sequence is a slice of a prompt, the second one a decode step. The last two are
+      // the same step in other modes.
+      const std::vector<PassSequence> sequences = {{&a, kChainTokens - 20, 20, 1},
+                                                   {&b, 2000, 1, 1},
+                                                   {&c, 1500, 3, 2},
+                                                   {&b, 2000, 1, 1, {300, 65}},
+                                                   {&b, 2000, 1, 1, {1100, 0}}};
       const auto expected = passes.run(sequences);
       ASSERT_TRUE(expected.ok());
       for (int page = 0; page < (kChainTokens - 20) / kPageTokens; ++page) {
@@ -187,6 +220,19 @@ TEST(AttentionPass, reads_each_part_that_a_row_may_see_once) {
   ASSERT_TRUE(passes.run({{&chain, 2500, 2, 1}}).ok());
   const std::set<std::pair<int, int>> expected = {{0, 0}, {0, 3}, {0, 17}, {0, 30}, {1, 30},
                                                   {2, 0}, {2, 3}, {2, 17}, {2, 30}};
+  EXPECT_EQ(chain.parts_read, expected);
+}
+
+TEST(AttentionPass, reads_only_the_parts_in_windows_and_sinks) {
+  Random random(testing::test_seed());
+  Passes passes(KvType::kInt8, 1, 1);
+  AbsentChain chain(random, passes.layout());
+  for (const int page : {0, 1, 2, 3, 17, 30, 35, 36, 38, 53}) chain.be_absent(page);
+  // The first row sees 65 sinks, and 2,301 and later keys, which are in page 35 and later ones.
+  ASSERT_TRUE(passes.run({{&chain, 2500, 2, 1, {200, 65}}}).ok());
+  const std::set<std::pair<int, int>> expected = {{0, 0},  {0, 1},  {0, 35}, {0, 36}, {0, 38},
+                                                  {1, 30}, {1, 35}, {1, 36}, {1, 38}, {2, 0},
+                                                  {2, 1},  {2, 35}, {2, 36}, {2, 38}};
   EXPECT_EQ(chain.parts_read, expected);
 }
 
@@ -220,6 +266,120 @@ TEST(AttentionPass, ends_with_the_readers_error_and_can_be_made_again) {
   const auto actual = passes.run(sequences);
   ASSERT_TRUE(actual.ok());
   EXPECT_EQ(std::memcmp(actual->data(), expected->data(), actual->size() * sizeof(float)), 0);
+}
+
+// The attention of one query over the keys that `mode` shows, in plain f64.
+std::vector<double> attended(const AbsentChain& chain, int layer, int query_head, int position,
+                             const AttentionMode& mode) {
+  const int head = query_head / (kQueryHeads / kKvHeads);
+  const std::vector<float> queries = queries_at(position);
+  std::vector<double> out(kPassDim);
+  double sum = 0;
+  for (int key = 0; key <= position; ++key) {
+    if (mode.window > 0 && key <= position - mode.window && key >= mode.sinks) continue;
+    double score = 0;
+    for (int d = 0; d < kPassDim; ++d) {
+      score +=
+          double{queries[query_head * kPassDim + d]} * chain.number(layer, head, key, false, d);
+    }
+    const double e = std::exp(score / std::sqrt(double{kPassDim}));
+    sum += e;
+    for (int d = 0; d < kPassDim; ++d) out[d] += e * chain.number(layer, head, key, true, d);
+  }
+  for (double& x : out) x /= sum;
+  return out;
+}
+
+TEST(AttentionPass, a_row_sees_its_window_and_the_sinks) {
+  Random random(testing::test_seed());
+  Passes passes(KvType::kF32, 1, 2);
+  AbsentChain chain(random, passes.layout());
+  for (const AttentionMode mode :
+       {AttentionMode{64, 0}, {1, 1}, {100, 70}, {1500, 65}, {9999, 3}}) {
+    for (const int position : {0, 64, 2047, kChainTokens - 1}) {
+      const auto all = passes.run({{&chain, position, 1, 1, mode}});
+      ASSERT_TRUE(all.ok());
+      for (int layer = 0; layer < kPassLayers; ++layer) {
+        // The middle layer has a window of its own.
+        const AttentionMode of_layer = layer == 1 ? AttentionMode{kMiddleWindow, 0} : mode;
+        for (int head = 0; head < kQueryHeads; ++head) {
+          const std::vector<double> expected = attended(chain, layer, head, position, of_layer);
+          for (int d = 0; d < kPassDim; ++d) {
+            ASSERT_NEAR((*all)[layer * kPassWidth + head * kPassDim + d], expected[d], 1e-5)
+                << to_string(mode) << ", position " << position << ", layer " << layer;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(AttentionPass, rows_in_several_modes_have_the_bits_of_rows_alone) {
+  Random random(testing::test_seed());
+  for (const KvType type : kKvTypes) {
+    Passes passes(type, 1, 3);
+    AbsentChain a(random, passes.layout()), b(random, passes.layout());
+    const std::vector<PassSequence> sequences = {{&a, 3000, 5, 5},
+                                                 {&b, 2000, 1, 1, {300, 64}},
+                                                 {&a, 3000, 5, 5, {300, 64}},
+                                                 {&b, 0, 30, 30, {64, 0}},
+                                                 {&a, 3000, 1, 1},
+                                                 {&a, 3001, 2, 2, {300, 64}},
+                                                 {&b, 3400, 1, 1, {64, 64}},
+                                                 {&b, 1100, 2, 2}};
+    const auto together = passes.run(sequences);
+    ASSERT_TRUE(together.ok());
+    const size_t rows = together->size() / kPassWidth / kPassLayers;
+    size_t first = 0;
+    for (const PassSequence& sequence : sequences) {
+      const auto alone = passes.run({sequence});
+      ASSERT_TRUE(alone.ok());
+      const size_t floats = sequence.rows * kPassWidth;
+      for (size_t layer = 0; layer < kPassLayers; ++layer) {
+        ASSERT_EQ(std::memcmp(together->data() + (layer * rows + first) * kPassWidth,
+                              alone->data() + layer * floats, floats * sizeof(float)),
+                  0)
+            << to_string(type) << ", row " << first << ", layer " << layer;
+      }
+      first += sequence.rows;
+    }
+    EXPECT_EQ(first, rows);
+  }
+}
+
+TEST(AttentionPass, pages_that_no_row_sees_need_not_exist) {
+  Random random(testing::test_seed());
+  Passes passes(KvType::kInt8, 1, 2);
+  AbsentChain chain(random, passes.layout());
+  chain.readable = false;
+  const std::vector<PassSequence> sequences = {{&chain, 3000, 20, 20, {1000, 65}},
+                                               {&chain, 3010, 1, 1, {800, 0}}};
+  const auto expected = passes.run(sequences);
+  ASSERT_TRUE(expected.ok());
+  // The window of the first row begins with the key 2,001.
+  for (int page = 2; page < 2001 / kPageTokens; ++page) chain.be_absent(page);
+  const auto actual = passes.run(sequences);
+  ASSERT_TRUE(actual.ok());
+  EXPECT_EQ(*actual, *expected);
+}
+
+TEST(AttentionPassDeath, a_page_that_a_row_sees_must_exist) {
+  // An emulated program cannot start itself.
+  GTEST_FLAG_SET(death_test_style, testing::kEmulated ? "fast" : "threadsafe");
+  Random random(testing::test_seed());
+  Passes passes(KvType::kInt8, 1, 1);
+  const auto run_without = [&](int page, const AttentionMode& mode) {
+    AbsentChain chain(random, passes.layout());
+    chain.readable = false;
+    chain.be_absent(page);
+    return passes.run({{&chain, 3000, 1, 1, mode}}).ok();
+  };
+  EXPECT_TRUE(run_without(20, {200, 64}));
+  EXPECT_DEATH(run_without(20, {}), "check failed");
+  EXPECT_DEATH(run_without(0, {200, 64}), "check failed");
+  EXPECT_DEATH(run_without(45, {200, 64}), "check failed");
+  // The middle layer has a window of 700 of its own.
+  EXPECT_DEATH(run_without(36, {200, 64}), "check failed");
 }
 
 }  // namespace

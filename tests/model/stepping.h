@@ -151,15 +151,19 @@ struct Trace {
 
 // Runs `ids` as one chain in slices of `slice` tokens.
 inline Trace run_chain(Transformer& transformer, const KvLayout& layout, const Ids& ids,
-                       size_t slice) {
+                       size_t slice, const AttentionMode& mode = {}) {
   const ChainPages pages(layout, ids.size());
   const size_t width = static_cast<size_t>(transformer.config().hidden_size);
   Trace trace;
   trace.hidden.resize(ids.size() * width);
   for (size_t begin = 0; begin < ids.size(); begin += slice) {
     const size_t size = std::min(slice, ids.size() - begin);
-    const Slice piece = {std::span(ids).subspan(begin, size), static_cast<int64_t>(begin),
-                         pages.pages(), static_cast<int>(size)};
+    const Slice piece = {std::span(ids).subspan(begin, size),
+                         static_cast<int64_t>(begin),
+                         pages.pages(),
+                         static_cast<int>(size),
+                         nullptr,
+                         mode};
     CHECK(transformer.forward(std::span(&piece, 1), trace.hidden.data() + begin * width).ok());
   }
   trace.kv = pages.written(ids.size());

@@ -251,6 +251,60 @@ TEST(Transformer, each_layer_has_its_own_window) {
   expect_reach(model, 64, 64);
 }
 
+TEST(Transformer, a_mode_without_sinks_is_the_models_own_window) {
+  Random random(test_seed());
+  const Ids ids = random_ids(random, 1500, 50);
+  ThreadPool pool(2);
+  const auto trace = [&](std::vector<int> windows, const AttentionMode& mode) {
+    RandomModel model;
+    model.config.window = std::move(windows);
+    Transformer transformer = model.transformer(pool, KvType::kInt8);
+    return run_chain(transformer, model.layout(KvType::kInt8), ids, 400, mode);
+  };
+  const Trace own = trace({100, 100}, {});
+  EXPECT_EQ(trace({0, 0}, {100, 0}), own);
+  EXPECT_EQ(trace({0, 0}, {1501, 7}), trace({0, 0}, {})) << "the window hides nothing";
+  EXPECT_FALSE(trace({0, 0}, {100, 1}) == own);
+  // A layer keeps its own window, be it smaller or larger.
+  EXPECT_EQ(trace({10, 0}, {100, 0}), trace({10, 100}, {}));
+  EXPECT_EQ(trace({300, 0}, {100, 0}), trace({300, 100}, {}));
+  EXPECT_EQ(trace({100, 100}, {64, 64}), own);
+}
+
+TEST(Transformer, with_a_mode_bits_depend_neither_on_slices_nor_on_batches_nor_on_hidden_pages) {
+  RandomModel model;
+  Random random(test_seed());
+  const Ids ids = random_ids(random, 1300, 50);
+  const AttentionMode mode = {130, 70};
+  ThreadPool pool(2);
+  Transformer transformer = model.transformer(pool);
+  const Trace whole = run_chain(transformer, model.layout(), ids, 1300, mode);
+  for (const size_t slice : {1, 64, 333}) {
+    EXPECT_EQ(run_chain(transformer, model.layout(), ids, slice, mode), whole) << slice;
+  }
+  const Trace dense = run_chain(transformer, model.layout(), ids, 1300);
+  EXPECT_FALSE(dense == whole);
+
+  // The same chain in both modes. The pages that the window hides from a slice are gone.
+  constexpr size_t kSlice = 100, kWidth = 24;
+  const ChainPages pages(model.layout(), 1300), dense_pages(model.layout(), 1300);
+  std::vector<float> hidden(2 * kSlice * kWidth);
+  for (int64_t begin = 0; begin < 1300; begin += kSlice) {
+    const PageRange unseen = unseen_pages(mode, begin);
+    std::vector<uint8_t*> left(pages.pages().begin(), pages.pages().end());
+    for (int64_t page = unseen.begin; page < unseen.end; ++page) left[page] = nullptr;
+    const auto part = std::span(ids).subspan(begin, kSlice);
+    const std::vector<Slice> slices = {{part, begin, left, int{kSlice}, nullptr, mode},
+                                       {part, begin, dense_pages.pages(), int{kSlice}}};
+    CHECK(transformer.forward(slices, hidden.data()).ok());
+    const size_t floats = kSlice * kWidth, at = begin * kWidth;
+    ASSERT_TRUE(std::equal(hidden.begin(), hidden.begin() + floats, whole.hidden.begin() + at));
+    ASSERT_TRUE(std::equal(hidden.begin() + floats, hidden.end(), dense.hidden.begin() + at));
+  }
+  EXPECT_EQ(pages.written(1300), whole.kv);
+  EXPECT_EQ(dense_pages.written(1300), dense.kv);
+}
+
 TEST(Transformer, the_position_of_a_chain_in_memory_does_not_matter) {
   RandomModel model;
   ThreadPool pool(1);
