@@ -14,6 +14,19 @@ CLI::Validator not_empty() {
   return CLI::Validator(check, "");
 }
 
+void add_spill_options(CLI::App* command, int64_t& kv_memory, std::string& spill_dir) {
+  auto* const memory_option =
+      command
+          ->add_option("--kv-memory", kv_memory,
+                       "the most memory for K and V of one sequence, such as 1G, beside 64 MiB of "
+                       "buffers; the rest is read from a file (default: all are in memory)")
+          ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+          ->check(CLI::Range(int64_t{1}, INT64_MAX));
+  command->add_option("--spill-dir", spill_dir, "folder of the file of --kv-memory")
+      ->capture_default_str()
+      ->needs(memory_option);
+}
+
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
   const bool no_command = app.get_subcommands().empty();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
 
 #include "base/result.h"
 
@@ -12,6 +14,10 @@ inline constexpr int kExitUsage = 2;  // the command line is wrong
 
 // Refuses an empty text.
 CLI::Validator not_empty();
+
+// Adds --kv-memory, a size, and --spill-dir, which has a meaning only with it: the memory for K and
+// V of one sequence, and the folder of the file for the rest (bench/spilled_chain.h).
+void add_spill_options(CLI::App* command, int64_t& kv_memory, std::string& spill_dir);
 
 // Says on standard error what is wrong with the command line, or prints what was asked for (help).
 // Returns the exit code.

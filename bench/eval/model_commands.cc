@@ -123,7 +123,8 @@ Status nll(const NllOptions& options) {
     total += sum;
   }
   const int64_t predicted = int64_t{windows} * options.window;
-  RETURN_IF_ERROR(write_line({{"window", options.window},
+  RETURN_IF_ERROR(write_line({{"attention", to_string(session->attention())},
+                              {"window", options.window},
                               {"windows", windows},
                               {"nll_sum", sums},
                               {"nll_total", total},

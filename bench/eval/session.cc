@@ -10,6 +10,8 @@ namespace {
 
 // The number of rows of logits at once: with the largest vocabularies 16 rows take about 10 MB.
 constexpr int kLogitRows = 16;
+// The number of tokens of a slice whose chain lies in a file.
+constexpr int kSpilledSliceTokens = Transformer::kRowsMax;
 
 }  // namespace
 
@@ -31,6 +33,12 @@ Result<ModelOptions> model_options_of(const SessionOptions& options) {
   return model;
 }
 
+Result<AttentionMode> attention_of(const SessionOptions& options) {
+  Result<AttentionMode> mode = parse_attention_mode(options.attention);
+  if (mode.ok()) return mode;
+  return invalid_argument("--attention", mode.error().message);
+}
+
 int thread_count(const SessionOptions& options) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   return options.threads > 0 ? options.threads : cores;
@@ -47,22 +55,39 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
                                                std::shared_ptr<ThreadPool> pool) {
   ASSIGN_OR_RETURN(const ModelOptions model_options, model_options_of(options));
+  ASSIGN_OR_RETURN(const AttentionMode attention, attention_of(options));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    load_model(options.model_dir, model_options, *pool));
   for (const std::string& warning : model->load.warnings) {
     std::fprintf(stderr, "cascade-eval: %s\n", warning.c_str());
   }
-  const size_t pages = (model->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
-  ASSIGN_OR_RETURN(PageArena arena, PageArena::create(model->kv_layout.page_bytes(), pages));
-  return std::unique_ptr<Session>(new Session(std::move(pool), std::move(model), std::move(arena)));
+  auto session =
+      std::unique_ptr<Session>(new Session(std::move(pool), std::move(model), attention));
+  RETURN_IF_ERROR(session->make_room(options));
+  return session;
 }
 
-Session::Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena)
+Session::Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model,
+                 const AttentionMode& attention)
     : pool_(std::move(pool)),
       model_(std::move(model)),
-      arena_(std::move(arena)),
-      transformer_(model_->config, model_->weights, *model_->kernels, model_->kv_layout, *pool_) {
-  for (PageIndex page = 0; page < arena_.page_count(); ++page) pages_.push_back(arena_.data(page));
+      attention_(attention),
+      transformer_(model_->config, model_->weights, *model_->kernels, model_->kv_layout, *pool_) {}
+
+Status Session::make_room(const SessionOptions& options) {
+  const KvLayout& layout = model_->kv_layout;
+  const size_t pages = (model_->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
+  if (options.kv_memory > 0) {
+    ASSIGN_OR_RETURN(spilled_, bench::SpilledChain::create(layout, static_cast<int64_t>(pages),
+                                                           static_cast<uint64_t>(options.kv_memory),
+                                                           kSpilledSliceTokens, options.spill_dir));
+    return {};
+  }
+  ASSIGN_OR_RETURN(arena_, PageArena::create(layout.page_bytes(), pages));
+  for (PageIndex page = 0; page < arena_->page_count(); ++page) {
+    pages_.push_back(arena_->data(page));
+  }
+  return {};
 }
 
 Status Session::fits(int64_t tokens) const {
@@ -72,16 +97,27 @@ Status Session::fits(int64_t tokens) const {
                                      std::to_string(model_->config.context_tokens_max));
 }
 
-void Session::forward(std::span<const int32_t> ids, int outputs, float* hidden) {
-  const Slice slice = {ids, length_, pages_, outputs};
-  CHECK(transformer_.forward(std::span(&slice, 1), hidden).ok());
-  length_ += static_cast<int64_t>(ids.size());
+Status Session::forward(std::span<const int32_t> ids, int outputs, float* hidden) {
+  const auto total = static_cast<int64_t>(ids.size());
+  const int64_t step = spilled_ ? kSpilledSliceTokens : total;
+  for (int64_t begin = 0; begin < total; begin += step) {
+    const int64_t size = std::min(step, total - begin);
+    const int64_t wanted = std::clamp<int64_t>(outputs - (total - begin - size), 0, size);
+    if (spilled_) RETURN_IF_ERROR(spilled_->bring(length_, length_ + size));
+    const Slice slice = {
+        ids.subspan(begin, size), length_,        spilled_ ? spilled_->pages() : KvPages(pages_),
+        static_cast<int>(wanted), spilled_.get(), attention_};
+    RETURN_IF_ERROR(transformer_.forward(std::span(&slice, 1), hidden));
+    hidden += wanted * model_->config.hidden_size;
+    length_ += size;
+  }
+  return {};
 }
 
 Result<std::vector<float>> Session::append(std::span<const int32_t> ids) {
   RETURN_IF_ERROR(fits(static_cast<int64_t>(ids.size())));
   std::vector<float> hidden(ids.size() * model_->config.hidden_size);
-  forward(ids, static_cast<int>(ids.size()), hidden.data());
+  RETURN_IF_ERROR(forward(ids, static_cast<int>(ids.size()), hidden.data()));
   return hidden;
 }
 
@@ -97,7 +133,7 @@ Status Session::append(std::span<const int32_t> ids, int slice, int outputs,
     const int64_t first = std::max(begin, std::min(end, wanted_from));
     const auto rows = static_cast<int>(end - first);
     std::vector<float> hidden(rows * hidden_size);
-    forward(ids.subspan(begin, end - begin), rows, hidden.data());
+    RETURN_IF_ERROR(forward(ids.subspan(begin, end - begin), rows, hidden.data()));
     std::vector<float> logits(std::min(rows, kLogitRows) * vocab);
     for (int row = 0; row < rows; row += kLogitRows) {
       const int count = std::min(kLogitRows, rows - row);

@@ -3,13 +3,16 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "bench/spilled_chain.h"
 #include "cache/page_arena.h"
 #include "kernels/thread_pool.h"
+#include "model/attention_mode.h"
 #include "model/model.h"
 #include "model/sampler.h"
 #include "model/transformer.h"
@@ -22,15 +25,23 @@ struct SessionOptions {
   std::string model_dir = {};
   std::string weights = "f32";
   std::string kv = "f32";
-  std::string isa = {};           // empty: the best
-  std::string state_dir = {};     // the place of packed weights; empty: they are not kept
-  std::string rope_scaling = {};  // as the daemon's --rope-scaling; empty: the model's own
-  int threads = 0;                // 0: all cores
+  std::string isa = {};             // empty: the best
+  std::string state_dir = {};       // the place of packed weights; empty: they are not kept
+  std::string rope_scaling = {};    // as the daemon's --rope-scaling; empty: the model's own
+  int threads = 0;                  // 0: all cores
+  std::string attention = "dense";  // as parse_attention_mode() reads it
+  // The most memory for K and V; what the chain has more is read from a file in spill_dir. 0: all
+  // that the chain needs.
+  int64_t kv_memory = 0;
+  std::string spill_dir = "/tmp";
 };
 
 // Turns the names in `options` into ModelOptions. Errors: kInvalidArgument, with the option as
 // field, for an unknown name.
 Result<ModelOptions> model_options_of(const SessionOptions& options);
+
+// The mode that `options` name. Errors: kInvalidArgument, field "--attention".
+Result<AttentionMode> attention_of(const SessionOptions& options);
 
 // The number of threads that `options` asks for.
 int thread_count(const SessionOptions& options);
@@ -39,13 +50,14 @@ std::shared_ptr<ThreadPool> make_pool(const SessionOptions& options);
 // Used by one thread.
 class Session {
  public:
-  // Errors: those of load_model and model_options_of.
+  // Errors: those of load_model, model_options_of, attention_of and SpilledChain::create.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options);
   // The same, with threads that several sessions use in turn; options.threads is ignored.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
                                                std::shared_ptr<ThreadPool> pool);
 
   const Model& model() const { return *model_; }
+  const AttentionMode& attention() const { return attention_; }
   int64_t length() const { return length_; }
 
   // Forgets the chain.
@@ -53,7 +65,7 @@ class Session {
 
   // Appends `ids` in slices of `slice` tokens (0: all at once). For each of the last `outputs`
   // tokens calls on_logits(index in ids, logits [vocab_size]). Errors: kInvalidArgument, field
-  // "ids", if the chain would exceed the model's context.
+  // "ids", if the chain would exceed the model's context; those of SpilledChain.
   Status append(std::span<const int32_t> ids, int slice, int outputs,
                 const std::function<void(size_t index, std::span<float> logits)>& on_logits);
 
@@ -66,17 +78,23 @@ class Session {
   }
 
  private:
-  Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena);
+  Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model,
+          const AttentionMode& attention);
 
-  // Writes the hidden states of `outputs` of the appended tokens to `hidden`. Precondition: fits().
-  void forward(std::span<const int32_t> ids, int outputs, float* hidden);
+  // Makes room for the K and V of a whole context.
+  Status make_room(const SessionOptions& options);
+  // Writes the hidden states of the last `outputs` of the appended tokens to `hidden`.
+  // Precondition: fits(). Errors: those of SpilledChain.
+  Status forward(std::span<const int32_t> ids, int outputs, float* hidden);
   Status fits(int64_t tokens) const;
 
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<Model> model_;
-  PageArena arena_;
+  const AttentionMode attention_;
+  std::optional<PageArena> arena_;                // one of these two
+  std::unique_ptr<bench::SpilledChain> spilled_;  // with SessionOptions::kv_memory
   Transformer transformer_;
-  std::vector<uint8_t*> pages_;
+  std::vector<uint8_t*> pages_;  // of arena_
   int64_t length_ = 0;
 };
 

@@ -94,16 +94,7 @@ void add_model_options(CLI::App* command, ModelBenchOptions& options) {
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--state-dir", options.state_dir,
                       "where packed weights are kept (default: nowhere)");
-  auto* kv_memory =
-      command
-          ->add_option("--kv-memory", options.kv_memory,
-                       "the most memory for K and V of one sequence, such as 1G, beside 64 MiB of "
-                       "buffers; the rest is read from a file (default: all are in memory)")
-          ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
-          ->check(CLI::Range(int64_t{1}, INT64_MAX));
-  command->add_option("--spill-dir", options.spill_dir, "folder of the file of --kv-memory")
-      ->capture_default_str()
-      ->needs(kv_memory);
+  bench::add_spill_options(command, options.kv_memory, options.spill_dir);
 }
 
 void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {

@@ -9,13 +9,15 @@
 #include "bench/speed/bounds.h"
 #include "bench/speed/machine.h"
 #include "bench/speed/peak_probe.h"
-#include "bench/speed/spilled_chain.h"
+#include "bench/spilled_chain.h"
 #include "cache/page_arena.h"
 #include "model/model.h"
 #include "model/transformer.h"
 
 namespace cascade::speed {
 namespace {
+
+using bench::SpilledChain;
 
 constexpr int kSliceTokens = Transformer::kRowsMax;
 constexpr int kDecodeSteps = 16;  // steps in one sample of decode

@@ -1,6 +1,6 @@
 // A page in the file is its parts, each at a multiple of 4,096 bytes, so that the system's cache,
 // which would hold the file in memory, can be left out.
-#include "bench/speed/spilled_chain.h"
+#include "bench/spilled_chain.h"
 
 #include <fcntl.h>
 
@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "model/packed_file.h"
 
-namespace cascade::speed {
+namespace cascade::bench {
 namespace {
 
 constexpr char kWhat[] = "the file in --spill-dir";
@@ -127,4 +127,4 @@ Status SpilledChain::read(int layer, std::span<const int32_t> pages, uint8_t* to
   return {};
 }
 
-}  // namespace cascade::speed
+}  // namespace cascade::bench

@@ -12,7 +12,7 @@
 #include "cache/page_arena.h"
 #include "model/slice.h"
 
-namespace cascade::speed {
+namespace cascade::bench {
 
 // Dense attention reads all pages for each slice of tokens, one after the other. So the first pages
 // stay in memory for good, and the slots that are left are for the pages in progress: keeping the
@@ -57,4 +57,4 @@ class SpilledChain : public KvPartReader {
   uint64_t bytes_read_ = 0;
 };
 
-}  // namespace cascade::speed
+}  // namespace cascade::bench

@@ -1,5 +1,5 @@
 // Tests of a sequence of which a part lies in a file.
-#include "bench/speed/spilled_chain.h"
+#include "bench/spilled_chain.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "kernels/packed_matrix.h"
 #include "tests/temporary_folder.h"
 
-namespace cascade::speed {
+namespace cascade::bench {
 namespace {
 
 constexpr int64_t kSliceTokens = 128;  // three pages at once
@@ -116,4 +116,4 @@ TEST(SpilledChain, needs_memory_for_a_slice_and_a_folder) {
 }
 
 }  // namespace
-}  // namespace cascade::speed
+}  // namespace cascade::bench
