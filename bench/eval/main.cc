@@ -59,6 +59,14 @@ void add_session_options(CLI::App* command, SessionOptions& options) {
       ->check(CLI::Range(1, 256));
 }
 
+void add_attention(CLI::App* command, SessionOptions& options) {
+  command
+      ->add_option("--attention", options.attention,
+                   "dense, or window:W:S: a token sees the W latest tokens and the first S; window "
+                   "is window:4096:64")
+      ->capture_default_str();
+}
+
 void add_input(CLI::App* command, std::string& input, const char* what) {
   command->add_option("--input", input, what)->required();
 }
@@ -69,6 +77,7 @@ struct AllOptions {
   LogitsOptions logits;
   GenerateOptions generate;
   NllOptions nll;
+  LongOptions long_tasks;
   QualityOptions quality;
   IdentityOptions identity;
   EstimateOptions estimate;
@@ -132,6 +141,7 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
 
   auto* nll_command = app.add_subcommand("nll", "measures the perplexity of a text");
   add_session_options(nll_command, all.nll.session);
+  add_attention(nll_command, all.nll.session);
   nll_command->add_option("--text", all.nll.text_file, "the text")->required();
   nll_command->add_option("--window", all.nll.window, "tokens per window")
       ->check(CLI::Range(1, 1 << 24))
@@ -141,6 +151,19 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   nll_command->callback([&] { status = nll(all.nll); });
+}
+
+void add_long(CLI::App& app, LongOptions& options, Status& status) {
+  auto* command = app.add_subcommand("long", "asks questions about long contexts");
+  add_session_options(command, options.session);
+  add_attention(command, options.session);
+  bench::add_spill_options(command, options.session.kv_memory, options.session.spill_dir);
+  command
+      ->add_option("--tasks", options.tasks,
+                   "JSON lines {\"id\", \"kind\", \"tokens\", \"messages\", \"answer\"}; - for "
+                   "standard input")
+      ->required();
+  command->callback([&] { status = answer_long_tasks(options); });
 }
 
 void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
@@ -222,6 +245,7 @@ int run(int argc, char** argv) {
   Status status;
   add_text_commands(app, all, status);
   add_model_commands(app, all, status);
+  add_long(app, all.long_tasks, status);
   add_proof_commands(app, all, status);
   add_estimate(app, all.estimate, status);
   add_tensors(app, all.tensors, status);
