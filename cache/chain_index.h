@@ -231,7 +231,7 @@ class ChainIndex {
   void absorb_shorter(Node* longer);
   void move_hold(HoldId id, Node* longer);
   bool drop_unneeded(Node* node, Removal why);
-  // Who locks a node and its ancestors.
+  // The uses and pins that lock a node and its ancestors.
   struct Locks {
     int users = 0;
     int readers = 0;

@@ -43,6 +43,7 @@ class ChainSequence {
   // Gives the unfinished last page to the index too, and gives up the use of the chain. Idempotent.
   void finish(int64_t now_us);
 
+  TenantId tenant() const { return tenant_; }
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t committed() const { return static_cast<int64_t>(tokens_.size()); }
   // The committed tokens in pages that the index shares with other sequences.

@@ -67,7 +67,9 @@ struct Request {
     int64_t tokens = 0;
     int64_t text_bytes = 0;
   } counted;
-  int64_t pages_promised = 0;    // the most that the whole generation may take
+  bool reader = false;  // its sequence may be longer than memory (disk/page_spills.h)
+  // The most pages that the whole generation may take; of a reader, its working pages.
+  int64_t pages_promised = 0;
   int64_t pin_promised = 0;      // of these, for the pin of its output
   int overtaken = 0;             // later requests that started while this one waited for pages
   int64_t known_tokens = 0;      // in pages or worth loading when it was admitted
@@ -112,6 +114,13 @@ struct Request {
   std::span<const int32_t> in_pages() const {
     if (loading) return chain();
     return sequence->tokens();
+  }
+  // Whether a reader's pages on disk count as found.
+  ChainIndex::Where where() const {
+    return reader ? ChainIndex::Where::kAnywhere : ChainIndex::Where::kMemory;
+  }
+  ChainIndex::Use use() const {
+    return reader ? ChainIndex::Use::kReader : ChainIndex::Use::kMemory;
   }
   bool prompt_done() const { return sequence->tokens().size() == chain().size(); }
   bool running() const {

@@ -35,19 +35,59 @@ size_t decode_bytes(const Request& request) {
   return bytes + numbers * sizeof(int32_t);
 }
 
-}  // namespace
-
-bool SchedulerCore::is_computing() const {
-  return !compute_.slices.empty() || !compute_.bursts.empty();
+// Returns the cost of a sampled token: how many prompt tokens could have been computed in its time.
+double sampled_token_cost(const SpeedEstimate& speed) {
+  if (speed.prefill_token_us() <= 0) return 1;
+  return std::max(1.0, speed.decode_token_us() / speed.prefill_token_us());
 }
 
+// Returns the time until the request's first token, if nothing else comes. That is the time to
+// prefill the request's own prompt and those that come first. If the request waits, these are all
+// running prompts and those before it in the queue; if it runs, they are the running prompts that
+// are shorter.
+double us_before_answer(const Request& request, const RequestTable& requests,
+                        const PrefillTime& time) {
+  const auto done = [](const Request& other) {
+    const int64_t committed = other.sequence ? other.sequence->committed() : 0;
+    const bool more_is_known = other.loading || !other.sequence;
+    return more_is_known ? std::max(committed, other.known_tokens) : committed;
+  };
+  const auto size = [](const Request& other) { return static_cast<int64_t>(other.chain().size()); };
+  const auto left = [&](const Request& other) { return size(other) - done(other); };
+  const auto us = [&](const Request& other) { return time.us(done(other), size(other)); };
+  const bool waits = request.state == RequestState::kWaiting;
+  double total_us = us(request);
+  for (const uint64_t handle : requests.prefilling()) {
+    const Request& other = requests.at(handle);
+    if (&other != &request && (waits || left(other) < left(request))) total_us += us(other);
+  }
+  for (const uint64_t handle : requests.waiting()) {
+    if (!waits || handle == request.handle) break;
+    total_us += us(requests.at(handle));
+  }
+  return total_us;
+}
+
+}  // namespace
+
 void SchedulerCore::plan() {
-  if (is_computing()) return write_pages();
+  disk_.spills.lease_more();
+  if (compute_.busy()) return write_pages();
+  const auto waits = [this](const Request& request) {
+    return !in_flight(request) && !disk_.spills.is_ready(request);
+  };
+  for (const auto& [reader, error] : disk_.spills.stuck(disk_.writer.error(), waits)) {
+    fail(*reader, error);
+  }
   start_waiting();
   refuse_starved();
+  if (dispatch_repair()) return write_pages();
   Request* prompt = next_prompt();
   PlanInput input;
-  input.decoding = static_cast<int>(requests_.decoding().size());
+  input.decoding =
+      static_cast<int>(std::ranges::count_if(requests_.decoding(), [&](uint64_t handle) {
+        return disk_.spills.is_ready(requests_.at(handle));
+      }));
   input.prompt_budget_us = compute_.prompt_budget.us();
   input.bursts_since_prompt = compute_.prompt_budget.bursts();
   input.last_was_decode = compute_.last_was_decode;
@@ -63,7 +103,10 @@ void SchedulerCore::plan() {
   const Plan next = plan_next(input, compute_.speed, options_.planner);
   switch (next.kind) {
     case Plan::Kind::kNothing: break;
-    case Plan::Kind::kPrefill: dispatch_prefill(*prompt, next.slice_end); break;
+    case Plan::Kind::kPrefill:
+      dispatch_prefill(*prompt, prompt->reader ? disk_.spills.slice_end(*prompt, next.slice_end)
+                                               : next.slice_end);
+      break;
     case Plan::Kind::kDecode: dispatch_decode(next.decode_steps); break;
     case Plan::Kind::kIdlePrefill: dispatch_idle(next.slice_end); break;
   }
@@ -83,7 +126,7 @@ Request* SchedulerCore::next_prompt() {
     Request* next = next_to_prefill();
     if (next == nullptr) return nullptr;
     catch_up(*next);
-    if (!next->prompt_done()) return next;
+    if (!next->loading && !next->prompt_done()) return next;
   }
 }
 
@@ -93,9 +136,51 @@ void SchedulerCore::end_prompt(Request& request) {
   requests_.decode(request);  // its next token was sampled before the preemption
 }
 
+// Computes a lost page of a reader again. False if there is none, or no room for it now.
+bool SchedulerCore::dispatch_repair() {
+  const auto lost =
+      disk_.spills.next_lost([this](const Request& request) { return in_flight(request); });
+  if (!lost) return false;
+  ChainSequence& sequence = *lost->reader->sequence;
+  const auto memory = sequence.reserve_lost(lost->page);
+  if (!memory) return false;
+  sequence.refresh();
+  wire::PrefillJob job;
+  job.job = jobs_.next();
+  job.position = static_cast<int64_t>(lost->page) * kPageTokens;
+  const auto tokens = std::span(sequence.tokens()).subspan(lost->page * kPageTokens, kPageTokens);
+  job.token_ids.assign(tokens.begin(), tokens.end());
+  job.pages.assign(sequence.pages().begin(),
+                   sequence.pages().begin() + static_cast<ptrdiff_t>(lost->page));
+  job.pages.push_back(*memory);
+  compute_.slices.put(job.job, {{lost->reader->handle},
+                                false,
+                                job.token_ids,
+                                job.position,
+                                InFlight::Repair{lost->page, *memory}});
+  outbox_.send(Actor::kPrefill, std::move(job));
+  return true;
+}
+
+// A lost page was computed again, or could not be.
+void SchedulerCore::page_repaired(Request& request, const InFlight::Repair& repair,
+                                  const wire::PrefillDone& done) {
+  if (done.error || done.lost_page) {
+    request.sequence->give_back(repair.memory);
+    if (done.lost_page) disk_.spills.lose(request, *done.lost_page);
+    if (done.error) return fail(request, *done.error);
+  } else {
+    request.sequence->restore(repair.page, repair.memory, clock_.wall_us());
+    request.written_tokens = 0;  // the page is written again
+    write_prompt_behind(request);
+  }
+  (void)end_if_pending(request);
+}
+
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   // The pages were promised at the start: running out of them here is a bug.
   CHECK(request.sequence->reserve(slice_end));
+  if (request.reader) request.sequence->refresh();
   const std::vector<int32_t>& chain = request.chain();
   wire::PrefillJob job;
   job.job = jobs_.next();
@@ -121,23 +206,32 @@ void SchedulerCore::dispatch_decode(int steps) {
   InFlight burst = {{}, false, {}, 0};
   const size_t batch = std::min<size_t>(requests_.decoding().size(), options_.planner.batch_max);
   size_t bytes = 0;
-  for (size_t i = 0; i < batch; ++i) {
+  for (size_t turns = requests_.decoding().size(); turns > 0 && job.sequences.size() < batch;
+       --turns) {
     // Requests that do not fit into a batch, or into a message, get their turn next time.
-    bytes += decode_bytes(requests_.at(requests_.decoding().front()));
-    if (i > 0 && bytes > kDecodeBytesMax) break;
+    const Request& next = requests_.at(requests_.decoding().front());
+    if (disk_.spills.is_ready(next)) bytes += decode_bytes(next);
+    if (!job.sequences.empty() && bytes > kDecodeBytesMax) break;
     Request& request = requests_.take_decode_turn();
+    if (!disk_.spills.is_ready(request)) continue;
     wire::DecodeSequence sequence;
     sequence.sequence = request.handle;
     sequence.token = request.sampled.back();
     sequence.position = request.sequence->committed();
     const auto left = request.max_tokens - static_cast<int32_t>(request.sampled.size());
     sequence.steps_max = std::min(steps, left);
+    if (!disk_.spills.is_ready(request, sequence.steps_max)) sequence.steps_max = 1;
     CHECK(request.sequence->reserve(sequence.position + sequence.steps_max));
-    sequence.pages = request.sequence->pages();
     sequence.end_tokens = request.end_tokens;
     sequence.sample = request.sample;
     burst.requests.push_back(request.handle);
     job.sequences.push_back(std::move(sequence));
+  }
+  // Only now: a later sequence of the batch may have had pages of an earlier one spilled.
+  for (size_t i = 0; i < burst.requests.size(); ++i) {
+    Request& request = requests_.at(burst.requests[i]);
+    if (request.reader) request.sequence->refresh();
+    job.sequences[i].pages = request.sequence->pages();
   }
   compute_.bursts.put(job.job, std::move(burst));
   outbox_.send(Actor::kDecode, std::move(job));
@@ -151,14 +245,7 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
   if (request.resumed.empty()) request.prefilled_tokens += count;
   counters_.tokens_prefilled += count;
   shares_.charge(request.client.tenant, static_cast<double>(tokens.size()));
-  if (request.pending_error) {
-    fail(request, *request.pending_error);
-    return false;
-  }
-  if (!request.pending_finish.empty()) {
-    finish(request, request.pending_finish);
-    return false;
-  }
+  if (end_if_pending(request)) return false;
   write_prompt_behind(request);
   if (request.params.stream) send_progress(request);
   return true;
@@ -173,49 +260,15 @@ void SchedulerCore::keep_leased(const Request& request) {
   keep_.holds.trim();
 }
 
-// Returns the cost of a sampled token: how many prompt tokens could have been computed in its time.
-double SchedulerCore::sampled_token_cost() const {
-  if (compute_.speed.prefill_token_us() <= 0) return 1;
-  return std::max(1.0, compute_.speed.decode_token_us() / compute_.speed.prefill_token_us());
-}
-
 // Returns how many tokens of a waiting prompt will not be computed, because they are in pages or
 // worth loading from disk.
 int64_t SchedulerCore::known_tokens(const Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
-  const ChainIndex::Match found = index_.match(tenant, wanted);
+  const ChainIndex::Match found = index_.match(tenant, wanted, request.where());
   const DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, found);
   if (stored.tokens == 0) return found.tokens();
   return static_cast<int64_t>(found.pages.size()) * kPageTokens + stored.tokens;
-}
-
-// Returns the time until the request's first token, if nothing else comes. That is the time to
-// prefill the request's own prompt and those that come first. If the request waits, these are all
-// running prompts and those before it in the queue; if it runs, they are the running prompts that
-// are shorter.
-double SchedulerCore::us_before_answer(const Request& request) const {
-  const auto done = [](const Request& other) {
-    const int64_t committed = other.sequence ? other.sequence->committed() : 0;
-    const bool more_is_known = other.loading || !other.sequence;
-    return more_is_known ? std::max(committed, other.known_tokens) : committed;
-  };
-  const auto size = [](const Request& other) { return static_cast<int64_t>(other.chain().size()); };
-  const auto left = [&](const Request& other) { return size(other) - done(other); };
-  const auto us = [&](const Request& other) {
-    return compute_.speed.prefill_time().us(done(other), size(other));
-  };
-  const bool waits = request.state == RequestState::kWaiting;
-  double total_us = us(request);
-  for (const uint64_t handle : requests_.prefilling()) {
-    const Request& other = requests_.at(handle);
-    if (&other != &request && (waits || left(other) < left(request))) total_us += us(other);
-  }
-  for (const uint64_t handle : requests_.waiting()) {
-    if (!waits || handle == request.handle) break;
-    total_us += us(requests_.at(handle));
-  }
-  return total_us;
 }
 
 void SchedulerCore::send_progress(Request& request) {
@@ -235,7 +288,8 @@ void SchedulerCore::send_progress(Request& request) {
     const double us = static_cast<double>(now - request.prefill_start_us);
     progress.tokens_per_s = static_cast<double>(computed) / us * 1e6;
   }
-  progress.eta_us = static_cast<int64_t>(us_before_answer(request));
+  progress.eta_us =
+      static_cast<int64_t>(us_before_answer(request, requests_, compute_.speed.prefill_time()));
   request.last_sent_us = now;
   outbox_.reply(request, progress);
 }
@@ -244,14 +298,20 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   const std::optional<InFlight> answered = compute_.slices.take(done.job);
   if (!answered) return;  // from before the actor's restart
   const InFlight& job = *answered;
-  if (!done.error) {
+  if (!done.error && !done.lost_page) {
     compute_.speed.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us,
                                job.position);
   }
   if (job.idle) return idle_.computed(job.tokens, done.error.has_value());
   if (!requests_.decoding().empty()) compute_.prompt_budget.prefilled(done.compute_us);
   Request& request = requests_.at(job.requests.front());
+  if (job.repair) return page_repaired(request, *job.repair, done);
   if (done.error) return fail(request, *done.error);
+  if (done.lost_page) {
+    disk_.spills.lose(request, *done.lost_page);
+    (void)end_if_pending(request);
+    return;
+  }
   if (!prompt_advanced(request, job.tokens)) return;
   if (!request.prompt_done()) return;
   if (request.prefix || !request.resumed.empty()) return end_prompt(request);
@@ -283,17 +343,22 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
       fail(request, *result.error);
       continue;
     }
-    if (result.token_ids.empty()) continue;
+    if (result.lost_page) disk_.spills.lose(request, *result.lost_page);
+    if (result.token_ids.empty()) {
+      (void)end_if_pending(request);
+      continue;
+    }
     // Every token of the burst except the last was fed, so its K and V are in pages.
     std::vector<int32_t> fed = {request.sampled.back()};
     fed.insert(fed.end(), result.token_ids.begin(), result.token_ids.end() - 1);
     request.sequence->commit(fed, clock_.wall_us());
-    const double cost = static_cast<double>(fed.size()) * sampled_token_cost();
+    const double cost = static_cast<double>(fed.size()) * sampled_token_cost(compute_.speed);
     shares_.charge(request.client.tenant, cost);
     if (request.pending_error) {
       fail(request, *request.pending_error);
       continue;
     }
+    if (request.reader) write_prompt_behind(request);
     std::vector<wire::Delta> deltas;
     bool ended = false;
     for (size_t i = 0; i < result.token_ids.size() && !ended; ++i) {
@@ -355,7 +420,11 @@ void SchedulerCore::send_deltas(Request& request, std::vector<wire::Delta>&& del
 
 void SchedulerCore::lost(std::map<uint64_t, InFlight>&& jobs) {
   for (const auto& [number, job] : jobs) {
-    for (const uint64_t handle : job.requests) fail(requests_.at(handle), lost_work());
+    for (const uint64_t handle : job.requests) {
+      Request& request = requests_.at(handle);
+      if (job.repair) request.sequence->give_back(job.repair->memory);
+      fail(request, lost_work());
+    }
     if (job.idle) idle_.computed({}, /*failed=*/true);
   }
 }

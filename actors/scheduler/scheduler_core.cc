@@ -97,6 +97,12 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            [this](const std::optional<StoredName>& erased, const std::optional<Error>& error) {
              keep_.removals.pages_are_removed(erased, error);
            }},
+          {},
+          {options_.keep_pages, arena.page_count(), options_.planner.slice_tokens_max, clock_,
+           jobs_, outbox_, index_, disk_.stored, requests_,
+           [this](Request& request, int64_t tokens) {
+             (void)load_advanced(request, tokens, /*more=*/false);
+           }},
       },
       idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
             registry_, disk_.loader, tell_of_idle(keep_)),
@@ -181,6 +187,8 @@ void SchedulerCore::on_answer(wire::Message message) {
           this->on(std::move(answer));
         } else if constexpr (requires { disk_.loader.on(std::move(answer)); }) {
           disk_.loader.on(std::move(answer));
+        } else if constexpr (requires { disk_.spills.on(std::move(answer)); }) {
+          disk_.spills.on(std::move(answer));
         } else if constexpr (requires { keep_.lifecycle.on(std::move(answer)); }) {
           keep_.lifecycle.on(std::move(answer));
         } else if constexpr (requires { disk_.writer.on(std::move(answer)); }) {

@@ -98,7 +98,7 @@ class SchedulerCore {
   Status take_token_ids(Request& request);
   void encode_request(Request& request);
   void prompt_ready(Request& request, wire::EncodeDone&& done);
-  int32_t answer_tokens(const Request& request);
+  int32_t answer_tokens(Request& request);
   Status promise_pages(Request& request, int64_t tokens) const;
   void wait(Request& request);
   void end(Request& request, const std::string& finish_reason);
@@ -128,6 +128,9 @@ class SchedulerCore {
   Request* next_prompt();
   void end_prompt(Request& request);
   void dispatch_prefill(Request& request, int64_t slice_end);
+  bool dispatch_repair();
+  void page_repaired(Request& request, const InFlight::Repair& repair,
+                     const wire::PrefillDone& done);
   void dispatch_decode(int steps);
   bool prompt_advanced(Request& request, std::span<const int32_t> tokens);
   void dispatch_idle(int64_t slice_end);
@@ -135,13 +138,9 @@ class SchedulerCore {
   void on(wire::DecodeDone&& done);
   bool take_token(Request& request, int32_t token, float logprob, std::vector<wire::Delta>& deltas);
   void send_deltas(Request& request, std::vector<wire::Delta>&& deltas, bool last = false);
-  double sampled_token_cost() const;
   int64_t known_tokens(const Request& request);
-  double us_before_answer(const Request& request) const;
   void keep_leased(const Request& request);
-  void count_reused(int64_t begin, int64_t end, int64_t in_shared_pages);
   void send_progress(Request& request);
-  bool is_computing() const;
   void lost(std::map<uint64_t, InFlight>&& jobs);
   void lost(std::map<uint64_t, EncodingRequest>&& jobs);
   void lost(std::map<uint64_t, ChunkPutJob>&& jobs);
@@ -173,6 +172,8 @@ class SchedulerCore {
   void write_pages();
   void rows_removed();
   const ChainSequence* tokens_loaded(uint64_t handle, std::span<const int32_t> tokens, bool more);
+  bool load_advanced(Request& request, int64_t count, bool more);
+  bool end_if_pending(Request& request);
   void on(wire::StoredPages&& stored);
 
   // Time passes: scheduler_expiry.cc.
@@ -219,6 +220,8 @@ class SchedulerCore {
     SpeedEstimate speed;
     PromptBudget prompt_budget;
     bool last_was_decode = false;
+
+    bool busy() const { return !slices.empty() || !bursts.empty(); }
   };
 
   SchedulerOptions options_;

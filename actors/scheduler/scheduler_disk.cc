@@ -13,18 +13,21 @@ constexpr int64_t kWritebackStepTokens = 512;
 }  // namespace
 
 // Has the part of a prompt written that has been computed since the last call, if the prompt takes
-// long to compute.
+// long to compute. A reader needs all its pages on disk.
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
-  if (committed < kCostlyTokens || !request.params.reuse) return;
-  if (!request.written_behind || keep_.uses.has_gone_text(request.texts)) return;
+  if (!request.reader && (committed < kCostlyTokens || !request.params.reuse)) return;
+  if (keep_.uses.has_gone_text(request.texts)) request.written_behind = false;
+  if (!request.written_behind) return;
   const bool whole = request.prompt_done();
-  if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
+  const int64_t step = request.reader || whole ? 1 : kWritebackStepTokens;
+  if (committed - request.written_tokens < step) return;
   request.written_tokens = committed;
   keep_.uses.note(request);
-  disk_.writer.write_behind(
-      tenants_.id(request.client.tenant),
-      std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
+  const TenantId owner = tenants_.id(request.client.tenant);
+  const auto chain = std::span(request.sequence->tokens()).first(static_cast<size_t>(committed));
+  request.reader ? disk_.writer.write_growing(owner, chain)
+                 : disk_.writer.write_behind(owner, chain);
 }
 
 void SchedulerCore::write_pages() {
@@ -38,27 +41,40 @@ const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<con
   if (handle == 0) return idle_.loaded(tokens, more);
   Request* request = requests_.find(handle);
   CHECK(request != nullptr);  // a request is in flight while it loads
-  ChainSequence& sequence = *request->sequence;
-  sequence.commit(tokens, clock_.wall_us());
-  const auto count = std::ssize(tokens);
-  if (request->resumed.empty()) {
-    request->reused_tokens += count;
-    request->loaded_tokens += count;
+  request->sequence->commit(tokens, clock_.wall_us());
+  return load_advanced(*request, std::ssize(tokens), more) ? request->sequence.get() : nullptr;
+}
+
+// The sequence of a request has `count` more tokens from disk. Returns whether to go on with the
+// rest of the load; false if there is none, or if the request has ended.
+bool SchedulerCore::load_advanced(Request& request, int64_t count, bool more) {
+  if (request.resumed.empty()) {
+    request.reused_tokens += count;
+    request.loaded_tokens += count;
   }
-  const int64_t end = sequence.committed();
-  count_reused(end - count, end, 0);
-  const bool ending = request->pending_error || !request->pending_finish.empty();
-  if (more && !ending) return &sequence;
-  request->loading = false;
-  if (request->pending_error) {
-    fail(*request, *request->pending_error);
-  } else if (!request->pending_finish.empty()) {
-    finish(*request, request->pending_finish);
-  } else {
-    if (request->resumed.empty()) request->miss = explain_miss(*request);
-    if (request->params.stream) send_progress(*request);
+  const int64_t end = request.sequence->committed();
+  counters_.count_reused(end - count, end, 0);
+  const bool ending = request.pending_error || !request.pending_finish.empty();
+  if (more && !ending) return true;
+  request.loading = false;
+  if (end_if_pending(request)) return false;
+  // What memory has no room for stays on disk.
+  request.loading = request.reader && !disk_.spills.error() && disk_.spills.adopt_more(request);
+  if (request.loading) return false;
+  if (request.resumed.empty()) request.miss = explain_miss(request);
+  if (request.params.stream) send_progress(request);
+  return false;
+}
+
+// A job that worked on the request has ended. True if the request was to end with it, and has.
+bool SchedulerCore::end_if_pending(Request& request) {
+  if (request.pending_error) {
+    fail(request, *request.pending_error);
+    return true;
   }
-  return nullptr;
+  if (request.pending_finish.empty()) return false;
+  finish(request, request.pending_finish);
+  return true;
 }
 
 void SchedulerCore::on(wire::StoredPages&& stored) {

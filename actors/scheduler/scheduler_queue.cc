@@ -45,15 +45,28 @@ bool fits_without(const Request& running, const Request& request, TenantId tenan
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
 }
 
+// The first `count_max` pages of those that were found.
+DiskIndex::Match first_pages(DiskIndex::Match&& stored, int64_t count_max) {
+  const auto count = static_cast<size_t>(std::max<int64_t>(0, count_max));
+  if (stored.keys.size() <= count) return std::move(stored);
+  stored.keys.resize(count);
+  stored.tokens = count_max * kPageTokens;
+  return std::move(stored);
+}
+
 }  // namespace
 
 // Pages that a new request could be promised.
 int64_t SchedulerCore::available_pages() const {
-  auto available = static_cast<int64_t>(pool_.free_count() + index_.evictable_count());
+  auto available = static_cast<int64_t>(pool_.free_count() + index_.evictable_count() +
+                                        index_.spillable_count());
   for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
     for (const uint64_t handle : *running) {
       const Request& request = requests_.at(handle);
-      available -= request.pages_promised - static_cast<int64_t>(request.sequence->pages().size());
+      const ChainSequence& sequence = *request.sequence;
+      available -= request.reader
+                       ? std::max<int64_t>(0, request.pages_promised - sequence.pages_kept())
+                       : request.pages_promised - static_cast<int64_t>(sequence.pages().size());
     }
   }
   return available;
@@ -137,25 +150,30 @@ bool SchedulerCore::start(Request& request) {
   const std::span<const int32_t> wanted = request.reusable();
   const int64_t available = available_pages();
   const auto whole_pages = static_cast<int64_t>(wanted.size()) / kPageTokens;
-  if (available < request.pages_promised - whole_pages) return false;  // even in the best case
-  const ChainIndex::Match match = index_.match(tenant, wanted);
-  const auto found = static_cast<int64_t>(match.pages.size());
-  const auto evictable = static_cast<int64_t>(index_.taken_by(match.node));
-  if (available - evictable < request.pages_promised - found) return false;
+  const bool reads = request.reader;
+  // Even in the best case. Pages that a reader finds do not count: it can do without their memory.
+  if (available < request.pages_promised - (reads ? 0 : whole_pages)) return false;
+  const ChainIndex::Match match = index_.match(tenant, wanted, request.where());
+  const auto found = reads ? 0 : static_cast<int64_t>(match.pages.size());
+  const int64_t left = available - static_cast<int64_t>(index_.taken_by(match.node, request.use()));
+  if (left < request.pages_promised - found) return false;
   const bool first_start = request.prefill_start_us == 0;
   if (first_start) request.miss = explain_miss(request);
-  const DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, match);
+  DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, match);
+  if (reads) stored = first_pages(std::move(stored), left - request.pages_promised);
   const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
   if (!whole.empty() && name_of(match.node).hits > 0) disk_.writer.write_behind(tenant, whole);
-  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant);
-  const int64_t reused =
-      request.sequence->reuse(stored.tokens > 0 ? whole : wanted, clock_.wall_us(), first_start);
+  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant, request.use());
+  const int64_t reused = request.sequence->reuse(reads || stored.tokens > 0 ? whole : wanted,
+                                                 clock_.wall_us(), first_start);
   request.known_tokens = static_cast<int64_t>(whole.size()) + stored.tokens;
-  request.loading = disk_.loader.start(*request.sequence, request.handle, wanted, stored);
+  request.loading = disk_.loader.start(*request.sequence, request.handle, wanted, stored) ||
+                    (reads && disk_.spills.adopt_more(request));
+  if (reads) disk_.writer.retry_now();
   if (first_start) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;
-    count_reused(0, reused, request.sequence->shared_tokens());
+    counters_.count_reused(0, reused, request.sequence->shared_tokens());
     outbox_.tell_of(request, EventKind::kRequestStarted);
   }
   admission_.count(request, {});
@@ -207,7 +225,7 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   if (most->second <= part) return false;
   // Takes the latest request of that tenant: the others are nearer to their end.
   for (const auto& [handle, request] : requests_.all()) {
-    const bool may = request->running() && !in_flight(*request);
+    const bool may = request->running() && !request->reader && !in_flight(*request);
     if (may && request->client.tenant == most->first) victim = request.get();
   }
   if (victim == nullptr) return false;
@@ -251,7 +269,7 @@ Request* SchedulerCore::next_to_prefill() {
   Request* next = nullptr;
   for (const uint64_t handle : requests_.prefilling()) {
     Request& request = requests_.at(handle);
-    if (request.loading) continue;
+    if (!disk_.spills.is_ready(request)) continue;
     if (next == nullptr || order(request) < order(*next)) next = &request;
   }
   return next;
@@ -272,22 +290,17 @@ void SchedulerCore::catch_up(Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
   const int64_t committed = request.sequence->committed();
-  if (index_.match(tenant, wanted).tokens() < committed + kPageTokens) return;
+  if (index_.match(tenant, wanted, request.where()).tokens() < committed + kPageTokens) {
+    request.loading = request.reader && !disk_.spills.error() && disk_.spills.adopt_more(request);
+    return;
+  }
   request.sequence->finish(clock_.wall_us());
   if (request.resumed.empty()) request.miss = explain_miss(request);
-  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant);
+  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant, request.use());
   const int64_t found =
       request.sequence->reuse(wanted, clock_.wall_us(), /*observed=*/false) - committed;
   if (request.resumed.empty()) request.reused_tokens += found;
-  count_reused(committed, committed + found, found / kPageTokens * kPageTokens);
-}
-
-// Counts the tokens [begin, end) of a prompt as reused: they are not computed. `in_shared_pages` of
-// them are in pages that existed already.
-void SchedulerCore::count_reused(int64_t begin, int64_t end, int64_t in_shared_pages) {
-  counters_.tokens_reused += end - begin;
-  counters_.reused_positions += sum_of_positions(begin, end);
-  counters_.tokens_shared += in_shared_pages;
+  counters_.count_reused(committed, committed + found, found / kPageTokens * kPageTokens);
 }
 
 }  // namespace cascade

@@ -198,7 +198,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
-  if (tokens + 1 > memory) {
+  if (tokens + 1 > memory && !disk_.spills.possible()) {
     return fail(request, too_many_tokens(request, tokens, memory, /*of_memory=*/true));
   }
   request.max_tokens = answer_tokens(request);

@@ -7,8 +7,9 @@ namespace cascade {
 
 // Returns how long the answer may become: no longer than the request or the default says, and no
 // longer than context and KV memory allow without what others have pinned. At least one token,
-// since pins may be released.
-int32_t SchedulerCore::answer_tokens(const Request& request) {
+// since pins may be released. The KV memory is no limit for a request that becomes a reader: its
+// prompt does not fit, or the answer that it asks for.
+int32_t SchedulerCore::answer_tokens(Request& request) {
   const int64_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
   const auto prompt = static_cast<int64_t>(request.prompt.size());
@@ -17,8 +18,11 @@ int32_t SchedulerCore::answer_tokens(const Request& request) {
   // Pinned pages of the prompt itself are not in the way.
   const size_t pinned = index_.pinned_count() - pinned_count(match.node);
   const size_t pages = pool_.page_count() - pinned;
-  const auto most = std::min<int64_t>(model_.config.context_tokens_max,
-                                      static_cast<int64_t>(pages) * kPageTokens);
+  const int64_t context = model_.config.context_tokens_max;
+  const int64_t memory = static_cast<int64_t>(pages) * kPageTokens;
+  const int64_t asked = std::max(request.params.max_tokens, 1);
+  request.reader = disk_.spills.possible() && std::min(prompt + asked, context) > memory;
+  const int64_t most = request.reader ? context : std::min(context, memory);
   return static_cast<int32_t>(std::clamp<int64_t>(most - prompt, 1, wanted));
 }
 
@@ -26,6 +30,17 @@ int32_t SchedulerCore::answer_tokens(const Request& request) {
 // pages that it wants pinned.
 Status SchedulerCore::promise_pages(Request& request, int64_t tokens) const {
   request.pages_promised = chain_pages(static_cast<size_t>(tokens));
+  if (request.reader) {
+    if (request.params.output_pinned.value_or(false)) {
+      return resource_exhausted("output_pinned",
+                                "pinned outputs stay in memory with their prompts; these " +
+                                    std::to_string(request.pages_promised) +
+                                    " pages do not fit the KV memory, which has " +
+                                    std::to_string(pool_.page_count()));
+    }
+    request.pages_promised = disk_.spills.working_pages();
+    return {};
+  }
   if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {
     CHECK(request.prefix);
     return resource_exhausted(

@@ -13,6 +13,7 @@
 #include "actors/scheduler/store_work.h"
 #include "cache/chain_index.h"
 #include "cache/holders.h"
+#include "cache/prefill_time.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -22,6 +23,12 @@ struct InFlight {
   bool idle = false;               // works on the first re-prefill
   std::vector<int32_t> tokens;     // a prefill's slice
   int64_t position = 0;            // of its first token
+  // A lost page of the request that is computed again: its place in the chain, and its memory.
+  struct Repair {
+    size_t page;
+    PageIndex memory;
+  };
+  std::optional<Repair> repair = {};
 };
 // A prompt that is being tokenized.
 struct EncodingRequest {
@@ -65,6 +72,14 @@ struct Counters {
   int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_generated = 0;
   double reused_positions = 0;  // the sum of the positions of all tokens_reused
   int64_t tokens_shared = 0;    // of tokens_reused, those in pages that others share
+
+  // Counts the tokens [begin, end) of a prompt as reused: they are not computed. `in_shared_pages`
+  // of them are in pages that existed already.
+  void count_reused(int64_t begin, int64_t end, int64_t in_shared_pages) {
+    tokens_reused += end - begin;
+    reused_positions += sum_of_positions(begin, end);
+    tokens_shared += in_shared_pages;
+  }
 };
 
 // The pages that hold own tokens of one or several chunks.

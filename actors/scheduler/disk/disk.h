@@ -4,6 +4,7 @@
 #include "actors/scheduler/disk/chunk_chains.h"
 #include "actors/scheduler/disk/erasures.h"
 #include "actors/scheduler/disk/page_loader.h"
+#include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/disk/page_writer.h"
 #include "actors/scheduler/disk/stored_pages.h"
 
@@ -15,7 +16,8 @@ struct Disk {
   PageWriter writer;
   ChunkChains chains;
   StoredPages stored;
-  Erasures erasures = {};
+  Erasures erasures;
+  PageSpills spills;
 };
 
 }  // namespace cascade

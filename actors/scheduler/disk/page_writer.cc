@@ -57,6 +57,22 @@ void PageWriter::write_behind(TenantId owner, std::span<const int32_t> chain,
   writebacks_.insert(place, {owner, {chain.begin(), chain.end()}, std::move(chunk), of_text});
 }
 
+void PageWriter::write_growing(TenantId owner, std::span<const int32_t> chain) {
+  if (!keeps_pages_ || chain.empty()) return;
+  const auto begun = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
+    return writeback.owner == owner && !writeback.chunk && !writeback.of_text &&
+           writeback.chain.size() <= chain.size() &&
+           common_prefix(writeback.chain, chain) == writeback.chain.size();
+  });
+  if (begun == writebacks_.end()) {
+    writeback_tokens_ += chain.size();
+    writebacks_.push_back({owner, {chain.begin(), chain.end()}, {}, false});
+    return;
+  }
+  writeback_tokens_ += chain.size() - begun->chain.size();
+  begun->chain.assign(chain.begin(), chain.end());
+}
+
 void PageWriter::drop_if(const std::function<bool(const Writeback&)>& drops) {
   std::erase_if(writebacks_, [&](const Writeback& writeback) {
     const bool dropped = drops(writeback);

@@ -51,6 +51,9 @@ class PageWriter {
   // the chunk. `of_text`: as in Writeback.
   void write_behind(TenantId owner, std::span<const int32_t> chain,
                     std::optional<StoredName> chunk = {}, bool of_text = false);
+  // Puts the chain of a running request into the queue, also if that is full: the request waits for
+  // its pages. The chain takes the place of its own beginning.
+  void write_growing(TenantId owner, std::span<const int32_t> chain);
   // Sends the next pages, unless pages are under way or the disk failed a moment ago. The index
   // locks these pages in memory, no more than `pages_max()`, until the store has answered.
   void write_pages(const std::function<int64_t()>& pages_max);

@@ -75,6 +75,13 @@ void StoredPages::remove_from(const Digest& key, const StoredName* erased) {
   send(std::move(keys), erased);
 }
 
+void StoredPages::remove_damaged(const Digest& key) {
+  if (!disk_.contains(key)) return;
+  count_bad();
+  note_gone(key);
+  send({key.hex()}, nullptr);
+}
+
 void StoredPages::remove_unshared(const std::vector<Digest>& path, const StoredName* erased) {
   std::vector<std::string> keys;
   for (auto key = path.rbegin(); key != path.rend(); ++key) {

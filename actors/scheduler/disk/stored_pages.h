@@ -68,6 +68,8 @@ class StoredPages {
   void note_gone(const Digest& key);
   // Removes the page and all pages that go on from it and belong to no chunk.
   void remove_from(const Digest& key, const StoredName* erased = nullptr);
+  // Removes a page whose bytes are damaged. Pages that go on from it stay: it is computed again.
+  void remove_damaged(const Digest& key);
   // Removes pages of the path, beginning at its end. Stops at the first page that something else
   // needs.
   void remove_unshared(const std::vector<Digest>& path, const StoredName* erased = nullptr);

@@ -1,0 +1,240 @@
+// The index knows which pages can be spilled; this room finds out which ones are on disk.
+#include "actors/scheduler/disk/page_spills.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace cascade {
+namespace {
+
+static_assert(wire::kLeasedPage == kLeasedPage, "jobs name leased pages as the cache does");
+
+// The store reads a block of each page that it leases: this many take some 50 ms.
+constexpr size_t kLeasedAtOnceMax = 512;
+
+// A reader computes a third of its working pages, while another third is written and the last one
+// is leased.
+constexpr int64_t kStages = 3;
+// One page is begun, one is computed, one is written, one is leased.
+constexpr int64_t kWorkingPagesMin = 4;
+
+// How long nothing is leased after the disk could not be read.
+constexpr int64_t kLeaseRetryUs = 2'000'000;
+
+}  // namespace
+
+PageSpills::PageSpills(bool keeps_pages, size_t pool_pages, int64_t slice_tokens,
+                       const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index,
+                       StoredPages& stored, const RequestTable& requests, Adopted adopted)
+    : working_pages_(std::max(kWorkingPagesMin, std::min(kStages * slice_tokens / kPageTokens,
+                                                         static_cast<int64_t>(pool_pages) / 2))),
+      possible_(keeps_pages && static_cast<int64_t>(pool_pages) > working_pages_),
+      clock_(clock),
+      jobs_(jobs),
+      outbox_(outbox),
+      index_(index),
+      stored_(stored),
+      requests_(requests),
+      adopted_(std::move(adopted)),
+      leasing_(jobs, {Actor::kStore}, [this](PendingJobs<Leasing>::All&& lost) {
+        for (auto& [number, leasing] : lost) ask(std::move(leasing));
+      }) {
+  index_.set_spill([this] { return spill_one(); });
+}
+
+int64_t PageSpills::slice_tokens() const {
+  return std::max<int64_t>(1, working_pages_ / kStages) * kPageTokens;
+}
+
+std::vector<Request*> PageSpills::readers() const {
+  std::vector<Request*> readers;
+  for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
+    for (const uint64_t handle : *running) {
+      Request& request = requests_.at(handle);
+      if (request.reader) readers.push_back(&request);
+    }
+  }
+  return readers;
+}
+
+// Spills a page of the reader that has most in memory.
+bool PageSpills::spill_one() {
+  Request* most = nullptr;
+  int64_t most_pages = 0;
+  for (Request* reader : readers()) {
+    const int64_t pages = std::ranges::count_if(reader->sequence->nodes(), can_spill);
+    if (pages > most_pages) {
+      most = reader;
+      most_pages = pages;
+    }
+  }
+  return most != nullptr && most->sequence->spill_one();
+}
+
+int64_t PageSpills::slice_end(const Request& reader, int64_t planned) const {
+  const int64_t begin = reader.sequence->committed() / kPageTokens * kPageTokens;
+  const int64_t end = std::min(begin + slice_tokens(), std::ssize(reader.chain()));
+  return requests_.decoding().empty() ? end : std::min(end, planned);
+}
+
+bool PageSpills::is_ready(const Request& request) const {
+  if (!request.reader) return !request.loading;
+  const int64_t left = std::ssize(request.chain()) - request.sequence->committed();
+  return is_ready(request,
+                  request.state == RequestState::kDecoding ? 1 : std::min(left, slice_tokens()));
+}
+
+bool PageSpills::is_ready(const Request& request, int64_t tokens) const {
+  if (request.loading) return false;
+  if (!request.reader) return true;
+  const ChainSequence& sequence = *request.sequence;
+  const auto pages = static_cast<int64_t>(sequence.pages().size());
+  const int64_t more = chain_pages(static_cast<size_t>(sequence.committed() + tokens)) - pages;
+  if (sequence.pages_kept() + std::max<int64_t>(more, 0) > working_pages_) return false;
+  return std::ranges::none_of(
+      sequence.nodes(), [](const ChainIndex::Node* node) { return page_of(node) == kLostPage; });
+}
+
+void PageSpills::lease_more() {
+  give_up(index_.take_unused_leases());
+  if (!leasing_.empty() || clock_.monotonic_us() < lease_after_us_) return;
+  Leasing leasing;
+  for (const Request* reader : readers()) {
+    for (const ChainIndex::Node* node : reader->sequence->nodes()) {
+      if (leasing.keys.size() == kLeasedAtOnceMax) break;
+      const Digest& key = key_of(node);
+      if (waits_for_lease(node) && stored_.disk().contains(key)) leasing.keys.push_back(key);
+    }
+  }
+  if (!leasing.keys.empty()) ask(std::move(leasing));
+}
+
+bool PageSpills::adopt_more(Request& reader) {
+  const ChainSequence& sequence = *reader.sequence;
+  const std::span<const int32_t> wanted = reader.reusable();
+  const auto done = static_cast<size_t>(sequence.committed());
+  if (done % kPageTokens != 0 || done >= wanted.size()) return false;
+  const std::vector<ChainIndex::Node*> nodes = sequence.nodes();
+  const ChainIndex::Node* end = nodes.empty() ? index_.root() : nodes.back();
+  const TenantId owner = sequence.tenant();
+  DiskIndex::Match stored =
+      stored_.disk().match(key_of(end), index_.tenant_key_behind(end, owner), wanted.subspan(done));
+  const size_t whole = static_cast<size_t>(stored.tokens) / kPageTokens;
+  const size_t count = std::min(whole, kLeasedAtOnceMax);
+  if (count == 0) return false;
+  stored.keys.resize(count);
+  const auto tokens = wanted.subspan(done, count * kPageTokens);
+  ask({std::move(stored.keys), reader.handle, {tokens.begin(), tokens.end()}});
+  return true;
+}
+
+void PageSpills::ask(Leasing&& leasing) {
+  wire::LeasePages message;
+  message.job = jobs_.next();
+  for (const Digest& key : leasing.keys) message.keys.push_back(key.hex());
+  leasing_.put(message.job, std::move(leasing));
+  outbox_.send(Actor::kStore, std::move(message));
+}
+
+void PageSpills::on(wire::PagesLeased&& leased) {
+  const std::optional<Leasing> leasing = leasing_.take(leased.job);
+  if (!leasing) return give_up(leased.leases);  // of an earlier incarnation of the store
+  error_ = leased.error;
+  if (error_) {
+    spdlog::warn("pages on disk cannot be read in parts: {}", error_->to_string());
+    lease_after_us_ = clock_.monotonic_us() + kLeaseRetryUs;
+  }
+  leased.leases.resize(leasing->keys.size(), wire::PagesLeased::kNone);
+  for (size_t i = 0; !error_ && i < leased.leases.size(); ++i) {
+    if (leased.leases[i] != wire::PagesLeased::kNone) continue;
+    stored_.count_bad();
+    stored_.note_gone(leasing->keys[i]);
+  }
+  Request* const reader = leasing->adopting == 0 ? nullptr : requests_.find(leasing->adopting);
+  if (leasing->adopting == 0) {
+    note_leased(*leasing, leased.leases);
+  } else if (reader != nullptr) {
+    adopt(*reader, *leasing, leased.leases);
+  } else {
+    give_up(leased.leases);
+  }
+  lease_more();
+}
+
+void PageSpills::note_leased(const Leasing& leasing, std::span<const uint32_t> leases) {
+  for (size_t i = 0; i < leases.size(); ++i) {
+    if (leases[i] == wire::PagesLeased::kNone) continue;
+    ChainIndex::Node* const node = index_.find(leasing.keys[i]);
+    if (node == nullptr) {
+      give_up(leases.subspan(i, 1));
+    } else {
+      index_.set_lease(node, leases[i]);
+    }
+  }
+}
+
+void PageSpills::adopt(Request& reader, const Leasing& leasing, std::span<const uint32_t> leases) {
+  const auto end = std::ranges::find(leases, wire::PagesLeased::kNone);
+  const auto good = static_cast<size_t>(end - leases.begin());
+  reader.sequence->adopt(std::span(leasing.tokens).first(good * kPageTokens), leases.first(good),
+                         clock_.wall_us());
+  give_up(leases.subspan(good));
+  adopted_(reader, static_cast<int64_t>(good) * kPageTokens);
+}
+
+void PageSpills::give_up(std::span<const uint32_t> leases) {
+  wire::ReleaseLeases message;
+  for (const uint32_t lease : leases) {
+    if (lease != wire::PagesLeased::kNone) message.leases.push_back(lease);
+  }
+  if (!message.leases.empty()) outbox_.send(Actor::kStore, std::move(message));
+}
+
+void PageSpills::lose(Request& reader, int32_t page) {
+  const std::vector<ChainIndex::Node*> nodes = reader.sequence->nodes();
+  CHECK(page >= 0 && static_cast<size_t>(page) < nodes.size());
+  ChainIndex::Node* const node = nodes[static_cast<size_t>(page)];
+  spdlog::warn("a page on disk is damaged: the tokens from {} on are computed again",
+               page * kPageTokens);
+  stored_.remove_damaged(key_of(node));
+  index_.lose(node);
+}
+
+std::optional<PageSpills::Lost> PageSpills::next_lost(
+    const std::function<bool(const Request&)>& in_flight) const {
+  for (Request* reader : readers()) {
+    if (in_flight(*reader)) continue;
+    const std::vector<ChainIndex::Node*> nodes = reader->sequence->nodes();
+    const auto lost = std::ranges::find(nodes, kLostPage, page_of);
+    if (lost != nodes.end()) return Lost{reader, static_cast<size_t>(lost - nodes.begin())};
+  }
+  return std::nullopt;
+}
+
+std::vector<std::pair<Request*, Error>> PageSpills::stuck(
+    const std::optional<Error>& write_error,
+    const std::function<bool(const Request&)>& waits) const {
+  std::vector<std::pair<Request*, Error>> stuck;
+  for (Request* reader : readers()) {
+    if (!waits(*reader)) continue;
+    if (!reader->written_behind) {
+      stuck.emplace_back(reader, not_found("chunks",
+                                           "a text of this prompt was deleted while it was "
+                                           "computed, so its pages cannot be kept on disk; the "
+                                           "prompt is longer than the KV memory"));
+    } else if (const auto& error = write_error ? write_error : error_) {
+      stuck.emplace_back(
+          reader, Error{error->code, error->field,
+                        "prompt and answer are longer than the KV memory (--kv-memory), and the "
+                        "disk cannot take the rest: " +
+                            error->message});
+    }
+  }
+  return stuck;
+}
+
+}  // namespace cascade

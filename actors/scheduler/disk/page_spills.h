@@ -1,0 +1,111 @@
+// Sequences that are longer than the KV memory: their pages are leased from the store, leave
+// memory, and are found again on disk.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "actors/scheduler/disk/stored_pages.h"
+#include "actors/scheduler/jobs.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/request.h"
+#include "actors/scheduler/request_table.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/result.h"
+#include "cache/chain_index.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// A *reader* is a request whose sequence may be longer than memory (ChainSequence). It is promised
+// a few *working pages*: those that are computed, or wait to be written and leased. All other
+// memory that it has can be spilled whenever somebody needs it. One thread.
+class PageSpills {
+ public:
+  // The request's sequence has adopted pages on disk that hold `tokens`.
+  using Adopted = std::function<void(Request& request, int64_t tokens)>;
+
+  // With `keeps_pages` false nothing is on disk. `pool_pages` is the size of the KV memory,
+  // `slice_tokens` that of a slice. The references outlive this.
+  PageSpills(bool keeps_pages, size_t pool_pages, int64_t slice_tokens, const Clock& clock,
+             Jobs& jobs, Outbox& outbox, ChainIndex& index, StoredPages& stored,
+             const RequestTable& requests, Adopted adopted);
+
+  // Whether sequences may be longer than memory: pages are kept on disk, and memory has room for
+  // more than working pages.
+  bool possible() const { return possible_; }
+  // The most working pages that a reader is promised.
+  int64_t working_pages() const { return working_pages_; }
+  // Returns where the next slice of the reader's prompt ends, if it would end at `planned` for any
+  // other request. Each slice reads from disk what memory has no room for, so slices are long
+  // unless somebody waits for tokens.
+  int64_t slice_end(const Request& reader, int64_t planned) const;
+  // Whether a job may compute the next `tokens` tokens of the running request now. Of a reader: it
+  // may take the pages for them, and all pages that it has can be read. Without `tokens`: the next
+  // slice, or one token.
+  bool is_ready(const Request& request, int64_t tokens) const;
+  bool is_ready(const Request& request) const;
+
+  // Leases pages of readers that are on disk and need nothing else to be spilled, and gives up
+  // leases that nobody needs. Call it when something may have been written.
+  void lease_more();
+  // Asks for leases of the pages on disk that continue the reader's sequence, so that it adopts
+  // them. False if there are none, or if the sequence does not end with a whole page.
+  bool adopt_more(Request& reader);
+  void on(wire::PagesLeased&& leased);
+
+  // The reader's page `page`, by its place in the chain, cannot be read: it is removed from the
+  // disk, and must be computed again.
+  void lose(Request& reader, int32_t page);
+  struct Lost {
+    Request* reader;
+    size_t page;
+  };
+  // The first lost page of a reader that no job works for.
+  std::optional<Lost> next_lost(const std::function<bool(const Request&)>& in_flight) const;
+
+  // Readers that would wait for ever, and why: those for which `waits` is true, if pages cannot be
+  // written (`write_error`) or leased, or if a text of theirs was deleted.
+  std::vector<std::pair<Request*, Error>> stuck(
+      const std::optional<Error>& write_error,
+      const std::function<bool(const Request&)>& waits) const;
+
+  // Why pages cannot be leased; nullopt: they can.
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  struct Leasing {
+    std::vector<Digest> keys;
+    uint64_t adopting = 0;        // the handle of the reader that adopts the pages; 0: none does
+    std::vector<int32_t> tokens;  // of these pages, if they are adopted
+  };
+  // Readers that run.
+  std::vector<Request*> readers() const;
+  int64_t slice_tokens() const;
+  bool spill_one();
+  void ask(Leasing&& leasing);
+  void note_leased(const Leasing& leasing, std::span<const uint32_t> leases);
+  void adopt(Request& reader, const Leasing& leasing, std::span<const uint32_t> leases);
+  void give_up(std::span<const uint32_t> leases);
+
+  const int64_t working_pages_;
+  const bool possible_;
+  const Clock& clock_;
+  Jobs& jobs_;
+  Outbox& outbox_;
+  ChainIndex& index_;
+  StoredPages& stored_;
+  const RequestTable& requests_;
+  const Adopted adopted_;
+  PendingJobs<Leasing> leasing_;
+  std::optional<Error> error_;
+  int64_t lease_after_us_ = 0;  // monotonic time before which nothing is leased
+};
+
+}  // namespace cascade
