@@ -71,7 +71,6 @@ double us_before_answer(const Request& request, const RequestTable& requests,
 }  // namespace
 
 void SchedulerCore::plan() {
-  disk_.spills.lease_more();
   if (compute_.busy()) return write_pages();
   const auto waits = [this](const Request& request) {
     return !in_flight(request) && !disk_.spills.is_ready(request);

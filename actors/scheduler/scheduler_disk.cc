@@ -31,6 +31,7 @@ void SchedulerCore::write_prompt_behind(Request& request) {
 }
 
 void SchedulerCore::write_pages() {
+  disk_.spills.lease_more();
   if (gate_.is_open()) disk_.writer.write_pages([this] { return available_pages(); });
 }
 

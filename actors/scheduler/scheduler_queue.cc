@@ -153,14 +153,21 @@ bool SchedulerCore::start(Request& request) {
   const bool reads = request.reader;
   // Even in the best case. Pages that a reader finds do not count: it can do without their memory.
   if (available < request.pages_promised - (reads ? 0 : whole_pages)) return false;
-  const ChainIndex::Match match = index_.match(tenant, wanted, request.where());
+  ChainIndex::Match match = index_.match(tenant, wanted, request.where());
+  const auto left = [&] {
+    return available - static_cast<int64_t>(index_.taken_by(match.node, request.use()));
+  };
+  // Some of what a reader finds makes room for its working pages.
+  while (reads && left() < request.pages_promised && index_.evictable_count() > 0) {
+    index_.evict_one();
+    match = index_.match(tenant, wanted, request.where());
+  }
   const auto found = reads ? 0 : static_cast<int64_t>(match.pages.size());
-  const int64_t left = available - static_cast<int64_t>(index_.taken_by(match.node, request.use()));
-  if (left < request.pages_promised - found) return false;
+  if (left() < request.pages_promised - found) return false;
   const bool first_start = request.prefill_start_us == 0;
   if (first_start) request.miss = explain_miss(request);
   DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, match);
-  if (reads) stored = first_pages(std::move(stored), left - request.pages_promised);
+  if (reads) stored = first_pages(std::move(stored), left() - request.pages_promised);
   const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
   if (!whole.empty() && name_of(match.node).hits > 0) disk_.writer.write_behind(tenant, whole);
   request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant, request.use());
@@ -169,7 +176,10 @@ bool SchedulerCore::start(Request& request) {
   request.known_tokens = static_cast<int64_t>(whole.size()) + stored.tokens;
   request.loading = disk_.loader.start(*request.sequence, request.handle, wanted, stored) ||
                     (reads && disk_.spills.adopt_more(request));
-  if (reads) disk_.writer.retry_now();
+  if (reads) {
+    disk_.writer.retry_now();
+    write_prompt_behind(request);
+  }
   if (first_start) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;
@@ -301,6 +311,7 @@ void SchedulerCore::catch_up(Request& request) {
       request.sequence->reuse(wanted, clock_.wall_us(), /*observed=*/false) - committed;
   if (request.resumed.empty()) request.reused_tokens += found;
   counters_.count_reused(committed, committed + found, found / kPageTokens * kPageTokens);
+  if (request.reader) write_prompt_behind(request);
 }
 
 }  // namespace cascade

@@ -53,7 +53,11 @@ class SchedulerWorld {
                           const std::function<void(SchedulerWorld&)>& prepare = {})
       : pool_(1),
         arena_(*PageArena::create(demo_model().kv_layout.page_bytes(), pages)),
-        engine_(demo_model(), arena_, pool_),
+        files_(durable == nullptr ? nullptr
+                                  : std::make_unique<KvPartFiles>(durable->directory().calls(),
+                                                                  durable->directory().kv_folder(),
+                                                                  durable->kv().leases())),
+        engine_(demo_model(), arena_, pool_, GrammarCache::kMemoryMax, files_.get()),
         store_actor_(durable == nullptr
                          ? StoreActor(store_, clock)
                          : StoreActor(*durable, arena_, demo_model().kv_layout, clock)),
@@ -232,6 +236,7 @@ class SchedulerWorld {
 
   ThreadPool pool_;
   PageArena arena_;
+  std::unique_ptr<KvPartFiles> files_;
   Engine engine_;
   MemoryStore store_;
   StoreActor store_actor_;

@@ -1,0 +1,174 @@
+// Requests that are longer than the KV memory: they get the tokens and log-probabilities of a
+// daemon whose memory holds everything, bit for bit, whatever happens meanwhile.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/actors/disk_budget_world.h"
+#include "tests/long_tests.h"
+#include "tests/seed.h"
+
+namespace cascade {
+namespace {
+
+using testing::SchedulerWorld;
+
+constexpr size_t kMemoryPages = 8;
+// With the answer three times the memory; eight times in long tests.
+const int64_t kReaderTokens = testing::long_or(8, 3) * int64_t{kMemoryPages} * kPageTokens - 100;
+constexpr int32_t kAnswerTokens = 80;
+
+// What a request gave.
+struct Outcome {
+  std::vector<int32_t> tokens;
+  std::vector<uint32_t> logprobs;
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome outcome_of(const wire::Final& final) {
+  Outcome outcome;
+  outcome.tokens = final.token_ids;
+  for (const float logprob : final.logprobs) {
+    outcome.logprobs.push_back(std::bit_cast<uint32_t>(logprob));
+  }
+  return outcome;
+}
+
+wire::GenerateRequest reader_request(int32_t seed, int64_t tokens = kReaderTokens,
+                                     int32_t answer = kAnswerTokens) {
+  wire::GenerateRequest request;
+  Random random(static_cast<uint64_t>(seed));
+  for (int64_t i = 0; i < tokens; ++i) {
+    request.prompt_token_ids.push_back(static_cast<int32_t>(300 + random.below(2000)));
+  }
+  request.sampling.temperature = 0;
+  request.max_tokens = answer;
+  request.ignore_eos = true;
+  request.logprobs = true;
+  return request;
+}
+
+// The outcome with all pages in memory.
+const Outcome& expected(int32_t seed) {
+  static std::map<int32_t, Outcome> known;
+  if (!known.contains(seed)) {
+    SchedulerWorld world;
+    known[seed] = outcome_of(world.one<wire::Final>(world.send(reader_request(seed))));
+    EXPECT_EQ(known[seed].tokens.size(), static_cast<size_t>(kAnswerTokens));
+  }
+  return known[seed];
+}
+
+class SchedulerReaders : public testing::DiskBudgetWorld {
+ protected:
+  void SetUp() override { start(1000, kMemoryPages); }
+  Outcome result(uint64_t number) { return outcome_of(world_->one<wire::Final>(number)); }
+};
+
+TEST_F(SchedulerReaders, a_context_of_eight_times_the_memory_has_the_bits_of_one_in_memory) {
+  constexpr int64_t kTokens = 8 * int64_t{kMemoryPages} * kPageTokens - 30;
+  const wire::GenerateRequest request = reader_request(1, kTokens, 30);
+  const uint64_t number = world_->send(request);
+  SchedulerWorld in_memory;
+  EXPECT_TRUE(result(number) == outcome_of(in_memory.one<wire::Final>(in_memory.send(request))));
+  EXPECT_EQ(world_->one<wire::Final>(number).usage.prefilled_tokens, kTokens);
+}
+
+TEST_F(SchedulerReaders, two_at_once_do_not_disturb_each_other) {
+  const uint64_t first = world_->post(reader_request(1));
+  const uint64_t second = world_->post(reader_request(2));
+  world_->pump();
+  EXPECT_TRUE(result(first) == expected(1));
+  EXPECT_TRUE(result(second) == expected(2));
+}
+
+TEST_F(SchedulerReaders, the_next_request_reads_what_the_first_one_computed) {
+  world_->send(reader_request(1));
+  const uint64_t again = world_->send(reader_request(1));
+  EXPECT_TRUE(result(again) == expected(1));
+  EXPECT_LT(world_->one<wire::Final>(again).usage.prefilled_tokens, 2 * kPageTokens);
+}
+
+TEST_F(SchedulerReaders, a_killed_daemon_goes_on_from_what_is_on_disk) {
+  for (const size_t steps : {12, 25}) {
+    SCOPED_TRACE(steps);
+    start(1000, kMemoryPages);
+    world_->post(reader_request(3));
+    world_->pump(steps);
+    start(1000, kMemoryPages);
+    const uint64_t again = world_->send(reader_request(3));
+    EXPECT_TRUE(result(again) == expected(3));
+    const wire::Usage usage = world_->one<wire::Final>(again).usage;
+    EXPECT_GT(usage.loaded_tokens, kPageTokens);
+    EXPECT_EQ(usage.loaded_tokens + usage.prefilled_tokens, kReaderTokens);
+  }
+}
+
+TEST_F(SchedulerReaders, short_requests_are_answered_beside_a_long_one) {
+  const uint64_t number = world_->post(reader_request(1));
+  world_->pump(12);
+  for (int32_t seed = 10; seed < 13; ++seed) {
+    const wire::GenerateRequest request = reader_request(seed, 150, 20);
+    const uint64_t quick = world_->post(request);
+    while (world_->all<wire::Final>(quick).empty() && world_->pump(1) > 0) {
+    }
+    SchedulerWorld alone;
+    EXPECT_TRUE(result(quick) == outcome_of(alone.one<wire::Final>(alone.send(request))));
+  }
+  EXPECT_TRUE(world_->all<wire::Final>(number).empty());
+  world_->pump();
+  EXPECT_TRUE(result(number) == expected(1));
+}
+
+TEST_F(SchedulerReaders, a_damaged_page_is_computed_again_and_nothing_else) {
+  const uint64_t number = world_->post(reader_request(1));
+  Random random(testing::test_seed());
+  std::set<uint64_t> damaged;
+  int flips = 0;
+  for (int step = 0; step < 100'000 && world_->pump(1) > 0; ++step) {
+    if (step % 3 != 0) continue;
+    const auto leased = store_->kv().leases().find(
+        static_cast<uint32_t>(random.below(store_->kv().leases().count() + 1)));
+    if (leased == nullptr) continue;
+    // Only what is not read at this moment may be changed; nothing is, between two steps.
+    std::vector<uint8_t>& bytes = disk_.bytes(store_->directory().kv_folder() + "/0000000" +
+                                              std::to_string(leased->file) + ".kv");
+    uint64_t at = leased->offset + random.below(leased->parts.front().bytes);
+    bytes[at] ^= static_cast<uint8_t>(1 << random.below(8));
+    if (damaged.insert(leased->offset).second) ++flips;
+  }
+  EXPECT_GT(flips, 5);
+  EXPECT_TRUE(result(number) == expected(1));
+  EXPECT_GT(world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{})).disk->pages_bad, 0);
+}
+
+TEST_F(SchedulerReaders, a_full_disk_ends_the_request_with_an_error_and_nothing_else) {
+  start(10, kMemoryPages);
+  const uint64_t number = world_->post(reader_request(1));
+  const uint64_t other = world_->post(reader_request(10, 150, 20));
+  world_->pump();
+  const Error error = world_->error(number);
+  EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
+  EXPECT_NE(error.message.find("longer than the KV memory"), std::string::npos) << error.message;
+  EXPECT_EQ(result(other).tokens.size(), 20u);
+  // What fits is served as before.
+  EXPECT_EQ(result(world_->send(reader_request(11, 150, 20))).tokens.size(), 20u);
+}
+
+TEST_F(SchedulerReaders, can_be_cancelled_at_any_step) {
+  for (size_t steps = 0; steps < 50; steps += 4) {
+    const uint64_t number = world_->post(reader_request(1));
+    world_->pump(steps);
+    const bool ended = !world_->all<wire::Final>(number).empty();
+    if (!ended) world_->send(wire::CancelRequest{testing::request_id(number)});
+    EXPECT_EQ(world_->one<wire::Final>(number).finish_reason, ended ? "length" : "cancelled");
+  }
+  EXPECT_TRUE(result(world_->send(reader_request(1))) == expected(1));
+}
+
+}  // namespace
+}  // namespace cascade
