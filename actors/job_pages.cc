@@ -21,21 +21,21 @@ JobPages::JobPages(const PageArena& arena, const KvLayout& layout, KvPartFiles* 
 }
 
 Status JobPages::read(int layer, std::span<const int32_t> pages, uint8_t* to) {
+  std::vector<PartRead> parts;
   for (const int32_t page : pages) {
-    Status read = files_->read(leases_[page], static_cast<size_t>(layer), to);
-    if (!read.ok()) {
-      const bool lost =
-          read.error().code == ErrorCode::kDataCorrupt || read.error().code == ErrorCode::kNotFound;
-      if (lost) {
-        lost_page_ = page;
-      } else {
-        error_ = read.error();
-      }
-      return read;
-    }
+    parts.push_back({leases_[page], to});
     to += layout_.part_stride();
   }
-  return {};
+  const auto unread = files_->read(static_cast<size_t>(layer), parts);
+  if (!unread) return {};
+  const bool lost =
+      unread->error.code == ErrorCode::kDataCorrupt || unread->error.code == ErrorCode::kNotFound;
+  if (lost) {
+    lost_page_ = pages[unread->index];
+  } else {
+    error_ = unread->error;
+  }
+  return unread->error;
 }
 
 }  // namespace cascade

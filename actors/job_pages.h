@@ -28,7 +28,7 @@ class JobPages : public KvPartReader {
   KvPages addresses() const { return addresses_; }
   KvPartReader* absent() { return leases_.empty() ? nullptr : this; }
 
-  // Stops at the first page that cannot be read.
+  // Notes the first page that cannot be read.
   Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override;
 
   // The page that could not be read and must be computed again; nullopt: there is none.

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/file_calls.h"
 #include "base/result.h"
@@ -13,38 +16,62 @@
 
 namespace cascade {
 
+// A part of a leased page to read: into `to`, which is at a multiple of 4,096 bytes and has room
+// for the part in whole blocks.
+struct PartRead {
+  uint32_t lease = 0;
+  uint8_t* to = nullptr;
+};
+
+// Why a part could not be read.
+struct UnreadPart {
+  size_t index = 0;  // in the list of parts
+  // kDataCorrupt or kNotFound: the page must be computed again. kIo: the disk failed.
+  Error error;
+};
+
 // Leaves out the system's cache where the file system can: it would hold in memory what memory has
 // no room for. One thread at a time.
 class KvPartFiles {
  public:
-  // The KV files are in `folder`. The references outlive this.
-  KvPartFiles(FileCalls& calls, std::string folder, const PageLeases& leases);
+  // How many parts are read at once. A disk gives parts of some 10 to 100 KiB several times as fast
+  // then.
+  static constexpr int kReadsAtOnce = 8;
 
-  // Reads and verifies part `part` of a leased page into `to`, which is at a multiple of 4,096
-  // bytes and has room for the part in whole blocks. Errors, after which the bytes of `to` are
-  // unspecified: kDataCorrupt and kNotFound if the page must be computed again; kIo if the disk
-  // failed.
-  Status read(uint32_t lease, size_t part, uint8_t* to);
+  // The KV files are in `folder`. With `reads_at_once` above 1, `calls` is used by other threads,
+  // too. The references outlive this.
+  KvPartFiles(FileCalls& calls, std::string folder, const PageLeases& leases,
+              int reads_at_once = kReadsAtOnce);
+
+  // Reads and verifies part `part` of each of these pages. nullopt: all are good. Otherwise the
+  // first one that is not; the bytes of all are unspecified.
+  std::optional<UnreadPart> read(size_t part, std::span<const PartRead> parts);
 
  private:
   struct File {
     OwnedFd fd;
+    std::string path;
     bool direct;  // the system's cache is left out
   };
-  struct Freed {
-    void operator()(uint8_t* memory) const;
+  struct Task {
+    std::shared_ptr<const LeasedPage> page;
+    std::shared_ptr<const File> file;
+    uint8_t* to;
+    std::optional<Error> error;
+    bool refused_direct = false;  // the file system cannot read this without its cache
   };
 
-  Result<const File*> open(int64_t number, bool direct);
-  Result<uint64_t> read_blocks(const LeasedPage& page, uint64_t offset, uint8_t* to,
-                               uint64_t bytes);
+  Result<std::shared_ptr<const File>> open(int64_t number);
+  Result<std::vector<Task>> plan(std::span<const PartRead> parts, UnreadPart& unread);
+  void run(size_t part, std::span<Task> tasks) const;
+  void read_part(size_t part, Task& task) const;
 
   FileCalls& calls_;
   const std::string folder_;
   const PageLeases& leases_;
-  std::map<int64_t, std::unique_ptr<File>> files_;  // open ones, by number
-  std::unique_ptr<uint8_t, Freed> frame_;           // a compressed part; made when first needed
-  size_t frame_bytes_ = 0;
+  const int reads_at_once_;
+  bool direct_ = true;                                    // until the file system refuses that
+  std::map<int64_t, std::shared_ptr<const File>> files_;  // open ones, by number
 };
 
 }  // namespace cascade

@@ -42,7 +42,8 @@ class LeasedWorld {
   explicit LeasedWorld(FileCalls* reader_calls = nullptr)
       : arena_(*PageArena::create(demo_model().kv_layout.page_bytes(), kArenaPages)),
         store_(testing::open_store(disk)),
-        files_(reader_calls != nullptr ? *reader_calls : disk, "/state/kv", store_->kv().leases()),
+        files_(reader_calls != nullptr ? *reader_calls : disk, "/state/kv", store_->kv().leases(),
+               1),
         engine_(demo_model(), arena_, pool_, GrammarCache::kMemoryMax, &files_),
         actor_(*store_, arena_, demo_model().kv_layout, clock_) {
     for (uint32_t i = 0; i < kChainPages; ++i) pages.push_back(i);

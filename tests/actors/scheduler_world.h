@@ -56,7 +56,7 @@ class SchedulerWorld {
         files_(durable == nullptr ? nullptr
                                   : std::make_unique<KvPartFiles>(durable->directory().calls(),
                                                                   durable->directory().kv_folder(),
-                                                                  durable->kv().leases())),
+                                                                  durable->kv().leases(), 1)),
         engine_(demo_model(), arena_, pool_, GrammarCache::kMemoryMax, files_.get()),
         store_actor_(durable == nullptr
                          ? StoreActor(store_, clock)

@@ -16,6 +16,7 @@
 #include "tests/persist/store_testing.h"
 #include "tests/places.h"
 #include "tests/seed.h"
+#include "tests/temporary_folder.h"
 
 namespace cascade {
 namespace {
@@ -49,6 +50,13 @@ class PartMemory {
  private:
   uint8_t* memory_;
 };
+
+// Reads one part.
+Status read_part(KvPartFiles& files, uint32_t lease, size_t part, uint8_t* to) {
+  const PartRead read = {lease, to};
+  const auto unread = files.read(part, {&read, 1});
+  return unread ? Status(unread->error) : Status();
+}
 
 bool has_part(const PartMemory& memory, const TestChain& chain, size_t page, size_t part) {
   const auto from = chain.pages[page].begin() + static_cast<ptrdiff_t>(part * kPartBytes);
@@ -100,13 +108,13 @@ TEST(KvParts, parts_of_leased_pages_are_read_one_by_one) {
     auto store = open_store(disk, options);
     const TestChain chain(1);
     ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
-    KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+    KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
     PartMemory memory;
     for (size_t page = 0; page < 3; ++page) {
       const auto lease = store->kv().lease(chain.keys[page], 2);
       ASSERT_TRUE(ok(lease));
       for (size_t part = 0; part < 2; ++part) {
-        ASSERT_TRUE(ok(files.read(*lease, part, memory.data())));
+        ASSERT_TRUE(ok(read_part(files, *lease, part, memory.data())));
         EXPECT_TRUE(has_part(memory, chain, page, part)) << page << " " << part;
       }
     }
@@ -132,9 +140,9 @@ TEST(KvParts, a_page_of_an_older_file_is_rewritten_when_it_is_leased) {
   const auto lease = store->kv().lease(chain.keys[1], 2);
   ASSERT_TRUE(ok(lease));
   ASSERT_TRUE(ok(store->commit()));
-  KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+  KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
   PartMemory memory;
-  ASSERT_TRUE(ok(files.read(*lease, 1, memory.data())));
+  ASSERT_TRUE(ok(read_part(files, *lease, 1, memory.data())));
   EXPECT_TRUE(has_part(memory, chain, 1, 1));
   store.reset();
   disk.kill();
@@ -190,7 +198,7 @@ TEST(KvParts, every_flipped_bit_of_a_part_is_found) {
     ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
     const uint32_t lease = *store->kv().lease(chain.keys[1], 2);
     const auto page = store->kv().leases().find(lease);
-    KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+    KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
     PartMemory memory;
     Random random(testing::test_seed());
     for (int i = 0; i < testing::long_or(1000, 200); ++i) {
@@ -199,10 +207,10 @@ TEST(KvParts, every_flipped_bit_of_a_part_is_found) {
       uint8_t& byte = disk.bytes(kPartsFile)[begin + random.below(page->parts[part].bytes)];
       const auto bit = static_cast<uint8_t>(1 << random.below(8));
       byte ^= bit;
-      const Status bad = files.read(lease, part, memory.data());
+      const Status bad = read_part(files, lease, part, memory.data());
       ASSERT_FALSE(bad.ok());
       EXPECT_EQ(bad.error().code, ErrorCode::kDataCorrupt);
-      EXPECT_TRUE(ok(files.read(lease, 1 - part, memory.data())));
+      EXPECT_TRUE(ok(read_part(files, lease, 1 - part, memory.data())));
       byte ^= bit;
     }
   }
@@ -218,26 +226,49 @@ TEST(KvParts, a_page_that_is_gone_and_a_disk_that_fails_are_told_apart) {
   FailingFileCalls failing(0, false, EIO, disk);
   int calls = 0;
   {
-    KvPartFiles files(failing, kPartsFolder, store->kv().leases());
-    ASSERT_TRUE(ok(files.read(lease, 0, memory.data())));
+    KvPartFiles files(failing, kPartsFolder, store->kv().leases(), 1);
+    ASSERT_TRUE(ok(read_part(files, lease, 0, memory.data())));
     calls = failing.calls();
   }
   ASSERT_GE(calls, 2);  // open, read
   for (int n = 1; n <= calls; ++n) {
     failing.start_over(n);
-    KvPartFiles files(failing, kPartsFolder, store->kv().leases());
-    const Status failed = files.read(lease, 0, memory.data());
+    KvPartFiles files(failing, kPartsFolder, store->kv().leases(), 1);
+    const Status failed = read_part(files, lease, 0, memory.data());
     ASSERT_FALSE(failed.ok()) << n;
     EXPECT_EQ(failed.error().code, ErrorCode::kIo) << n;
-    ASSERT_TRUE(ok(files.read(lease, 0, memory.data()))) << n;
+    ASSERT_TRUE(ok(read_part(files, lease, 0, memory.data()))) << n;
     EXPECT_TRUE(has_part(memory, chain, 2, 0));
   }
-  KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+  KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
   disk.bytes(kPartsFile).resize(disk.bytes(kPartsFile).size() - 4096);
-  EXPECT_TRUE(ok(files.read(lease, 0, memory.data())));
-  EXPECT_EQ(files.read(lease, 1, memory.data()).error().code, ErrorCode::kDataCorrupt);
+  EXPECT_TRUE(ok(read_part(files, lease, 0, memory.data())));
+  EXPECT_EQ(read_part(files, lease, 1, memory.data()).error().code, ErrorCode::kDataCorrupt);
   store->kv().leases().release(lease);
-  EXPECT_EQ(files.read(lease, 0, memory.data()).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(read_part(files, lease, 0, memory.data()).error().code, ErrorCode::kNotFound);
+}
+
+TEST(KvParts, are_read_by_several_threads_at_once) {
+  testing::TemporaryFolder folder;
+  auto store = Store::open(system_file_calls(), (folder.path() / "state").string(), test_options());
+  ASSERT_TRUE(ok(store));
+  const TestChain chain(1, 40);
+  ASSERT_TRUE(ok((*store)->kv().append(run_in_parts(chain, 2), 1)));
+  KvPartFiles files(system_file_calls(), (*store)->directory().kv_folder(),
+                    (*store)->kv().leases());
+  std::vector<PartMemory> memory(40);
+  std::vector<PartRead> reads;
+  for (size_t page = 0; page < 40; ++page) {
+    reads.push_back({*(*store)->kv().lease(chain.keys[page], 2), memory[page].data()});
+  }
+  ASSERT_FALSE(files.read(1, reads).has_value());
+  for (size_t page = 0; page < 40; ++page) EXPECT_TRUE(has_part(memory[page], chain, page, 1));
+  // The first bad one is named, whichever is found first.
+  (*store)->kv().leases().release(reads[7].lease);
+  (*store)->kv().leases().release(reads[20].lease);
+  const auto unread = files.read(0, reads);
+  ASSERT_TRUE(unread.has_value());
+  EXPECT_EQ(unread->index, 7u);
 }
 
 // What Linux says where files cannot be read without the system's cache.
@@ -256,10 +287,10 @@ TEST(KvParts, are_read_through_the_cache_where_the_file_system_wants_that) {
   const TestChain chain(1);
   ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
   const uint32_t lease = *store->kv().lease(chain.keys[0], 2);
-  KvPartFiles files(disk, kPartsFolder, store->kv().leases());
+  KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
   PartMemory memory;
   for (size_t part = 0; part < 2; ++part) {
-    ASSERT_TRUE(ok(files.read(lease, part, memory.data())));
+    ASSERT_TRUE(ok(read_part(files, lease, part, memory.data())));
     EXPECT_TRUE(has_part(memory, chain, 0, part));
   }
 }
