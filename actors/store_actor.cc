@@ -216,7 +216,7 @@ void StoreActor::work(const wire::LeasePages& lease, const Send& send) {
     leased.error = unsupported("state_dir", "the daemon keeps nothing on disk");
   for (const std::string& key : lease.keys) {
     if (leased.error) break;
-    const auto number = durable_->kv().lease(digest(key), parts_of(layout_));
+    const auto number = durable_->kv().lease(digest(key), arena_->page_bytes(), parts_of(layout_));
     leased.leases.push_back(number.ok() ? *number : wire::PagesLeased::kNone);
     if (number.ok() || number.error().code == ErrorCode::kNotFound) continue;
     if (number.error().code != ErrorCode::kDataCorrupt) leased.error = number.error();

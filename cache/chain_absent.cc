@@ -18,15 +18,28 @@ void ChainIndex::put_into_memory(Node* node, PageIndex page) {
   pool_.retain(page);
   node->page = page;
   count_memory(node, 1);
-  if (can_spill(node)) ++counts_.spillable;
+  note_spillable(node);
   monitor_.computed(node->key);
   requeue(node);
 }
 
+// Notes whether the node can be spilled, after anything that this depends on has changed.
+void ChainIndex::note_spillable(const Node* node) {
+  const std::pair entry(node->position, node->key);
+  if (can_spill(node)) {
+    spillable_.insert(entry);
+  } else if (node->lease || !spillable_.empty()) {
+    spillable_.erase(entry);
+  }
+}
+
 void ChainIndex::set_lease(Node* node, uint32_t lease) {
-  if (node->lease || !node->in_memory()) return unused_leases_.push_back(lease);
+  // Only a reader has use for it.
+  if (node->lease || !node->in_memory() || node->readers == 0) {
+    return unused_leases_.push_back(lease);
+  }
   node->lease = lease;
-  if (can_spill(node)) ++counts_.spillable;
+  note_spillable(node);
 }
 
 bool can_spill(const ChainIndex::Node* node) {
@@ -47,16 +60,16 @@ void ChainIndex::spill(Node* node) {
     };
     drop_hold(std::ranges::find_if(holds_, through)->first);
   }
-  --counts_.spillable;
   count_memory(node, -1);
   pool_.release(node->page);
   node->page = kLeasedPage | *node->lease;
+  note_spillable(node);
 }
 
 void ChainIndex::lose(Node* node) {
-  if (can_spill(node)) --counts_.spillable;
   if (node->lease) unused_leases_.push_back(*std::exchange(node->lease, {}));
   if (!node->in_memory()) node->page = kLostPage;
+  note_spillable(node);
 }
 
 }  // namespace cascade

@@ -46,7 +46,11 @@ void ChainIndex::follow_bonus() {
 }
 
 bool ChainIndex::evict_one() {
-  if (evictable_leaves_.empty()) return spill_();
+  if (evictable_leaves_.empty()) {
+    if (spillable_.empty()) return false;
+    spill(find(spillable_.rbegin()->second));
+    return true;
+  }
   follow_bonus();
   Node* node = evictable_leaves_.begin()->second;
   while (!node->ending_holds.empty()) drop_hold(node->ending_holds.back());

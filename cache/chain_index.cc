@@ -216,12 +216,11 @@ void ChainIndex::release(Node* node, Use use) {
 void ChainIndex::add_locks(Node* node, const Locks& locks) {
   const bool was_locked = node->locked();
   const bool was_pinned = node->pins > 0;
-  if (can_spill(node)) --counts_.spillable;
   node->users += locks.users;
   node->readers += locks.readers;
   node->pins += locks.pins;
   CHECK(node->users >= node->readers && node->readers >= 0 && node->pins >= 0);
-  if (can_spill(node)) ++counts_.spillable;
+  note_spillable(node);
   if (was_pinned != (node->pins > 0)) counts_.pinned += was_pinned ? -1 : 1;
   if (was_locked == node->locked()) return;
   if (node->in_memory()) counts_.locked += was_locked ? -1 : 1;
@@ -253,9 +252,9 @@ size_t ChainIndex::taken_by(const Node* node, Use use) const {
   // A use or pin that locks a node also locks its ancestors.
   for (; node->parent != nullptr; node = node->parent) {
     const bool evictable = node->in_memory() && !node->locked();
-    const bool stops_spilling = use == Use::kMemory && can_spill(node);
-    if (evictable || stops_spilling) ++count;
-    if (node->locked() && counts_.spillable == 0) break;
+    // Pages that wait for a lease count, too: they were taken by readers, which take others then.
+    const bool read = use == Use::kMemory && (can_spill(node) || waits_for_lease(node));
+    if (evictable || read) ++count;
   }
   return count;
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -105,8 +106,6 @@ class ChainIndex {
   void lose(Node* node);
   // Returns leases that the index does not need any more, since the last call.
   std::vector<uint32_t> take_unused_leases() { return std::exchange(unused_leases_, {}); }
-  // Called by evict_one() if no page can be evicted; spills one, or returns false.
-  void set_spill(std::function<bool()> spill) { spill_ = std::move(spill); }
   // The number of nodes from `node` up to the root that could be evicted or spilled now, and no
   // more after acquire(node, use).
   size_t taken_by(const Node* node, Use use = Use::kMemory) const;
@@ -183,15 +182,16 @@ class ChainIndex {
   using Shortened = std::function<void(const Digest& before, const Digest& after)>;
   void set_shortened(Shortened shortened) { shortened_ = std::move(shortened); }
 
-  // Evicts the leaf of lowest score (cache/eviction.h), or has a page spilled if there is none.
-  // False if every page is in use or pinned.
+  // Evicts the leaf of lowest score (cache/eviction.h). If there is none, spills the page with the
+  // highest position: attention reads a chain from its first page on, so the last pages make room
+  // for one another, and the first ones stay. False if every page is in use or pinned.
   bool evict_one();
 
   EvictionPolicy policy() const { return policy_; }
   // The number of pages that evict_one() could evict one after the other.
   size_t evictable_count() const { return counts_.nodes - counts_.locked; }
   // The number of further pages that can be spilled.
-  size_t spillable_count() const { return counts_.spillable; }
+  size_t spillable_count() const { return spillable_.size(); }
   size_t node_count() const { return counts_.nodes; }  // in memory
   size_t node_count(TenantId tenant) const { return tenants_[tenant].nodes; }
   size_t pinned_count() const { return counts_.pinned; }
@@ -216,7 +216,6 @@ class ChainIndex {
   struct Counts {
     size_t nodes = 0;   // in memory, without the root
     size_t locked = 0;  // of these, nodes on the path of a running sequence or a pin
-    size_t spillable = 0;
     size_t pinned = 0;
     size_t held = 0;
   };
@@ -241,6 +240,7 @@ class ChainIndex {
   void lock(Node* node, const Locks& locks);
   void unlock(Node* node, const Locks& locks);
   void count_memory(const Node* node, int count);
+  void note_spillable(const Node* node);
   void put_into_memory(Node* node, PageIndex page);
   void add_priority(Node* node, int32_t priority, int count);
   PageScore score_of(const Node* node) const;
@@ -265,7 +265,8 @@ class ChainIndex {
   HoldId next_hold_ = 1;
   Counts counts_;
   std::vector<uint32_t> unused_leases_;
-  std::function<bool()> spill_ = [] { return false; };
+  // Nodes that can be spilled, by position.
+  std::set<std::pair<int64_t, Digest>> spillable_;
   uint64_t admissions_ = 0;  // sequences that began while the cache thrashed
   std::array<uint64_t, kRemovals> removed_{};
 };

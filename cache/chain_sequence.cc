@@ -65,6 +65,12 @@ bool ChainSequence::reserve(int64_t tokens) {
   return true;
 }
 
+void ChainSequence::unreserve() {
+  const size_t needed = (tokens_.size() + kPageTokens - 1) / kPageTokens;
+  for (size_t i = needed; i < pages_.size(); ++i) pool_.release(pages_[i]);
+  pages_.resize(std::min(pages_.size(), needed));
+}
+
 void ChainSequence::commit(std::span<const int32_t> tokens, int64_t now_us) {
   CHECK(!finished_);
   CHECK(committed() + static_cast<int64_t>(tokens.size()) <=
@@ -103,7 +109,8 @@ void ChainSequence::finish(int64_t now_us) {
 void ChainSequence::adopt(std::span<const int32_t> tokens, std::span<const uint32_t> leases,
                           int64_t now_us) {
   CHECK(use_ == ChainIndex::Use::kReader && !finished_);
-  CHECK(tokens_.size() == sealed_ * kPageTokens && pages_.size() == sealed_);
+  CHECK(tokens_.size() == sealed_ * kPageTokens);
+  unreserve();
   CHECK(tokens.size() == leases.size() * kPageTokens);
   for (size_t i = 0; i < leases.size(); ++i) {
     const auto page = tokens.subspan(i * kPageTokens, kPageTokens);
@@ -127,15 +134,6 @@ std::vector<ChainIndex::Node*> ChainSequence::nodes() const {
 int64_t ChainSequence::pages_kept() const {
   const auto kept = std::ranges::count_if(nodes(), waits_for_lease);
   return static_cast<int64_t>(pages_.size() - sealed_) + kept;
-}
-
-bool ChainSequence::spill_one() {
-  for (ChainIndex::Node* node : std::views::reverse(nodes())) {
-    if (!can_spill(node)) continue;
-    index_.spill(node);
-    return true;
-  }
-  return false;
 }
 
 std::optional<PageIndex> ChainSequence::reserve_lost(size_t page) {

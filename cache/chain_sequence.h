@@ -36,6 +36,9 @@ class ChainSequence {
   // the pages already reserved stay.
   bool reserve(int64_t tokens);
 
+  // Gives back the pages that are reserved beyond the committed tokens.
+  void unreserve();
+
   // Notes that the K and V of `tokens`, at position committed(), are in pages. Precondition:
   // reserved.
   void commit(std::span<const int32_t> tokens, int64_t now_us);
@@ -48,6 +51,8 @@ class ChainSequence {
   int64_t committed() const { return static_cast<int64_t>(tokens_.size()); }
   // The committed tokens in pages that the index shares with other sequences.
   int64_t shared_tokens() const { return static_cast<int64_t>(sealed_) * kPageTokens; }
+  // The number of full pages, which the index has.
+  int64_t pages_sealed() const { return static_cast<int64_t>(sealed_); }
   // The number of pages that finish() would leave free or open to eviction: nobody else uses them,
   // and no pin keeps them.
   int64_t pages_alone() const;
@@ -57,8 +62,8 @@ class ChainSequence {
   // For readers only.
 
   // Commits whole pages that are on disk: `tokens`, which come next, under these leases. The index
-  // owns the leases from now on. Precondition: committed() is a multiple of 64, and nothing is
-  // reserved.
+  // owns the leases from now on. What was reserved is given back. Precondition: committed() is a
+  // multiple of 64.
   void adopt(std::span<const int32_t> tokens, std::span<const uint32_t> leases, int64_t now_us);
   // Takes over what has become of the pages since the last call: they were spilled, or are in
   // memory again.
@@ -67,10 +72,6 @@ class ChainSequence {
   std::vector<ChainIndex::Node*> nodes() const;
   // The number of pages that only readers use and that are in memory because they have no lease.
   int64_t pages_kept() const;
-  // Spills the last full page that can be spilled. Attention reads all pages of a chain, the first
-  // one first: while the last ones make room for one another, the first ones stay. False if there
-  // is none.
-  bool spill_one();
   // Reserves a page for the lost page `page`, which is computed again; nullopt if there is no room.
   std::optional<PageIndex> reserve_lost(size_t page);
   // The K and V of the lost page are in `memory`, which is not reserved any more.

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
 #include <thread>
 #include <utility>
 
@@ -18,8 +19,6 @@
 namespace cascade {
 namespace {
 
-// The most files that are open at once. A file has some hundred pages.
-constexpr size_t kOpenFilesMax = 64;
 // Fewer parts are not worth a thread.
 constexpr size_t kPartsOfThread = 4;
 
@@ -41,9 +40,6 @@ KvPartFiles::KvPartFiles(FileCalls& calls, std::string folder, const PageLeases&
     : calls_(calls), folder_(std::move(folder)), leases_(leases), reads_at_once_(reads_at_once) {}
 
 Result<std::shared_ptr<const KvPartFiles::File>> KvPartFiles::open(int64_t number) {
-  const auto known = files_.find(number);
-  if (known != files_.end() && known->second->direct == direct_) return known->second;
-  if (files_.size() >= kOpenFilesMax) files_.clear();
   const std::string path = kv_file_path(folder_, number);
   constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
   int fd = direct_ ? calls_.open(path, kFlags | O_DIRECT) : -1;
@@ -51,21 +47,23 @@ Result<std::shared_ptr<const KvPartFiles::File>> KvPartFiles::open(int64_t numbe
   if (direct_ && fd < 0 && errno == EINVAL) direct_ = false;
   if (!direct_ && fd < 0) fd = calls_.open(path, kFlags);
   if (fd < 0) return io_error(path, errno);
-  std::shared_ptr<const File> file(new File{{calls_, fd}, path, direct_});
-  files_[number] = file;
-  return file;
+  return std::shared_ptr<const File>(new File{{calls_, fd}, path, direct_});
 }
 
 // The tasks that read the parts. On an error, `unread` says which part has it.
 Result<std::vector<KvPartFiles::Task>> KvPartFiles::plan(std::span<const PartRead> parts,
                                                          UnreadPart& unread) {
   std::vector<Task> tasks;
+  std::map<int64_t, std::shared_ptr<const File>> files;  // a file has some hundred pages
   for (const PartRead& part : parts) {
     unread.index = tasks.size();
     auto page = leases_.find(part.lease);
     if (page == nullptr) return not_found("page", "is not leased");
-    ASSIGN_OR_RETURN(auto file, open(page->file));
-    tasks.push_back({std::move(page), std::move(file), part.to, {}});
+    std::shared_ptr<const File>& file = files[page->file];
+    if (file == nullptr) {
+      ASSIGN_OR_RETURN(file, open(page->file));
+    }
+    tasks.push_back({std::move(page), file, part.to, {}});
   }
   return tasks;
 }

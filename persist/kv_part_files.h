@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,7 +29,8 @@ struct UnreadPart {
   Error error;
 };
 
-// Leaves out the system's cache where the file system can: it would hold in memory what memory has
+// Files are open only while they are read: the store may remove them at other times. Leaves out the
+// system's cache where the file system can: it would hold in memory what memory has
 // no room for. One thread at a time.
 class KvPartFiles {
  public:
@@ -70,8 +70,7 @@ class KvPartFiles {
   const std::string folder_;
   const PageLeases& leases_;
   const int reads_at_once_;
-  bool direct_ = true;                                    // until the file system refuses that
-  std::map<int64_t, std::shared_ptr<const File>> files_;  // open ones, by number
+  bool direct_ = true;  // until the file system refuses that
 };
 
 }  // namespace cascade

@@ -84,12 +84,15 @@ PagesRead KvStore::read_extent(const std::vector<StoredPage>& extent,
   KvBlock padding;
   std::vector<uint8_t> frame;  // of a page that cannot be read in place, which is alone
   std::vector<iovec> iovecs;
-  for (size_t i = 0; i < extent.size(); ++i) {
-    const KvPageHeader& header = extent[i].header;
-    iovecs.push_back({headers[i].data(), kKvBlockBytes});
-    if (!read_in_place(header, parts, pages[i].to, padding.data(), iovecs)) {
-      if (extent.size() > 1 || header.stored_bytes > kKvPageBytesMax) {
-        return {0, give_up(extent[i], damaged_page(extent[i].place, "has other parts"))};
+  size_t count = 0;
+  for (; count < extent.size() && frame.empty(); ++count) {
+    const KvPageHeader& header = extent[count].header;
+    iovecs.push_back({headers[count].data(), kKvBlockBytes});
+    if (!read_in_place(header, parts, pages[count].to, padding.data(), iovecs)) {
+      iovecs.resize(iovecs.size() - (count > 0 ? 1 : 0));
+      if (count > 0) break;  // the next call reads it
+      if (header.stored_bytes > kKvPageBytesMax + kKvPartsMax * kKvBlockBytes) {
+        return {0, give_up(extent[0], damaged_page(place, "has a length beyond the limit"))};
       }
       frame.resize(header.stored_bytes);
       iovecs.push_back({frame.data(), frame.size()});
@@ -99,7 +102,7 @@ PagesRead KvStore::read_extent(const std::vector<StoredPage>& extent,
   }
   const auto bytes = (*file)->read(std::move(iovecs), place.offset);
   if (!bytes.ok()) return {0, bytes.error()};
-  for (size_t i = 0; i < extent.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const StoredPage& page = extent[i];
     const uint64_t end =
         page.place.offset - place.offset + kKvBlockBytes + page.header.stored_bytes;
@@ -111,7 +114,7 @@ PagesRead KvStore::read_extent(const std::vector<StoredPage>& extent,
     if (good.ok() && !frame.empty()) good = unpack(page, *header, frame.data(), pages[i].to);
     if (!good.ok()) return {i, give_up(page, good.error())};
   }
-  return {extent.size(), std::nullopt};
+  return {count, std::nullopt};
 }
 
 PagesRead KvStore::read(uint64_t page_bytes, std::span<const PageRead> pages, size_t parts) {
@@ -132,9 +135,12 @@ PagesRead KvStore::read(uint64_t page_bytes, std::span<const PageRead> pages, si
   return all;
 }
 
-Result<uint32_t> KvStore::lease(const Digest& key, size_t parts) {
+Result<uint32_t> KvStore::lease(const Digest& key, uint64_t page_bytes, size_t parts) {
   ASSIGN_OR_RETURN(const auto page, table_.find(key));
   if (!page) return not_found("page", "is not stored");
+  if (page->header.page_bytes != page_bytes) {
+    return give_up(*page, damaged_page(page->place, "has another size"));
+  }
   auto stored = read_record(*page, RecordPart::kHeader);
   PagePlace place = page->place;
   const bool rewrite = stored.ok() && stored->header.parts.size() != parts;
@@ -152,6 +158,8 @@ Result<uint32_t> KvStore::lease(const Digest& key, size_t parts) {
   }
   if (rewrite) {
     KvRecord record = kv_record_of(page->header, bytes.data(), parts);
+    std::vector<std::vector<uint8_t>> frames;
+    if (options_.compress) compress(record, frames);
     seal(record);
     stored->header = record.header;
     RETURN_IF_ERROR(move_page(*page, std::move(record)));

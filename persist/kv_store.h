@@ -104,8 +104,9 @@ class KvStore {
   Result<std::vector<StoredPage>> pages(const Digest& model) { return table_.of_model(model); }
   // Leases a page, so that its parts can be read one by one (KvPartFiles): it stays where it is
   // until the lease is released. A page that is stored in other parts is rewritten. Errors:
-  // kNotFound; kDataCorrupt, after which the page is not found any more.
-  Result<uint32_t> lease(const Digest& key, size_t parts);
+  // kNotFound; kDataCorrupt (also if the page does not have `page_bytes` in memory), after which
+  // the page is not found any more.
+  Result<uint32_t> lease(const Digest& key, uint64_t page_bytes, size_t parts);
   PageLeases& leases() { return leases_; }
   // Lets the system read pages ahead. Best effort.
   void prefetch(std::span<const Digest> keys);

@@ -81,6 +81,10 @@ std::vector<Reprefill> IdlePrefill::drop(const StoredName& chunk) {
 bool IdlePrefill::start() {
   while (!queue_.empty() && !loading_) {
     Reprefill& first = queue_.front();
+    if (first.chain.size() > pool_.page_count() * kPageTokens) {  // it is longer than memory
+      end(/*complete=*/false);
+      continue;
+    }
     if (!first.sequence) {
       start_sequence(first);
       continue;

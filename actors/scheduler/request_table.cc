@@ -1,6 +1,8 @@
 // A map and three lists of its keys.
 #include "actors/scheduler/request_table.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace cascade {
@@ -54,10 +56,10 @@ void RequestTable::requeue(Request& request) {
   waiting_.push_front(request.handle);
 }
 
-Request& RequestTable::take_decode_turn() {
-  const uint64_t handle = decoding_.front();
-  decoding_.splice(decoding_.end(), decoding_, decoding_.begin());
-  return at(handle);
+void RequestTable::take_decode_turn(const Request& request) {
+  const auto turn = std::ranges::find(decoding_, request.handle);
+  CHECK(turn != decoding_.end());
+  decoding_.splice(decoding_.end(), decoding_, turn);
 }
 
 void RequestTable::move(Request& request, RequestState state, Handles& list) {

@@ -53,9 +53,8 @@ class RequestTable {
   void decode(Request& request);
   // The request waits once more, before all others.
   void requeue(Request& request);
-  // Returns the decoding request whose turn it is, and puts it after the others. Precondition:
-  // there is one.
-  Request& take_decode_turn();
+  // The decoding request has had its turn: it comes after the others.
+  void take_decode_turn(const Request& request);
 
  private:
   // Moves the request from the list that it is in to the end of `list`.

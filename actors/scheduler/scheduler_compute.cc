@@ -72,11 +72,15 @@ double us_before_answer(const Request& request, const RequestTable& requests,
 
 void SchedulerCore::plan() {
   if (compute_.busy()) return write_pages();
-  const auto waits = [this](const Request& request) {
-    return !in_flight(request) && !disk_.spills.is_ready(request);
-  };
-  for (const auto& [reader, error] : disk_.spills.stuck(disk_.writer.error(), waits)) {
-    fail(*reader, error);
+  disk_.spills.release_unused();
+  for (Request* reader : disk_.spills.waiting([this](const Request& r) { return in_flight(r); })) {
+    const auto write_error = disk_.writer.error_since(reader->prefill_start_us);
+    if (const auto error = disk_.spills.why_stuck(*reader, write_error)) {
+      fail(*reader, *error);
+    } else if (disk_.writer.is_idle()) {  // pages that are not on disk any more are written again
+      reader->written_tokens = 0;
+      write_prompt_behind(*reader);
+    }
   }
   start_waiting();
   refuse_starved();
@@ -177,8 +181,11 @@ void SchedulerCore::page_repaired(Request& request, const InFlight::Repair& repa
 }
 
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
-  // The pages were promised at the start: running out of them here is a bug.
-  CHECK(request.sequence->reserve(slice_end));
+  // The pages were promised at the start: running out of them here is a bug. A reader waits if its
+  // pages were pinned since.
+  const bool reserved = request.sequence->reserve(slice_end);
+  CHECK(reserved || request.reader);
+  if (!reserved) return;
   if (request.reader) request.sequence->refresh();
   const std::vector<int32_t>& chain = request.chain();
   wire::PrefillJob job;
@@ -205,27 +212,34 @@ void SchedulerCore::dispatch_decode(int steps) {
   InFlight burst = {{}, false, {}, 0};
   const size_t batch = std::min<size_t>(requests_.decoding().size(), options_.planner.batch_max);
   size_t bytes = 0;
-  for (size_t turns = requests_.decoding().size(); turns > 0 && job.sequences.size() < batch;
-       --turns) {
+  std::optional<bool> reads;  // readers have bursts of their own: others do not wait for the disk
+  for (const uint64_t handle : RequestTable::Handles(requests_.decoding())) {
+    Request& request = requests_.at(handle);
+    if (!disk_.spills.is_ready(request) || request.reader != reads.value_or(request.reader))
+      continue;
     // Requests that do not fit into a batch, or into a message, get their turn next time.
-    const Request& next = requests_.at(requests_.decoding().front());
-    if (disk_.spills.is_ready(next)) bytes += decode_bytes(next);
-    if (!job.sequences.empty() && bytes > kDecodeBytesMax) break;
-    Request& request = requests_.take_decode_turn();
-    if (!disk_.spills.is_ready(request)) continue;
+    bytes += decode_bytes(request);
+    const bool full = job.sequences.size() == batch || bytes > kDecodeBytesMax;
+    if (!job.sequences.empty() && full) break;
+    const int64_t position = request.sequence->committed();
+    const auto left = request.max_tokens - static_cast<int32_t>(request.sampled.size());
+    const int32_t most = disk_.spills.is_ready(request, std::min(steps, left)) ? steps : 1;
+    const bool reserved = request.sequence->reserve(position + std::min(most, left));
+    CHECK(reserved || request.reader);
+    if (!reserved) continue;  // its pages were pinned since the start
+    reads = request.reader;
+    requests_.take_decode_turn(request);
     wire::DecodeSequence sequence;
     sequence.sequence = request.handle;
     sequence.token = request.sampled.back();
-    sequence.position = request.sequence->committed();
-    const auto left = request.max_tokens - static_cast<int32_t>(request.sampled.size());
-    sequence.steps_max = std::min(steps, left);
-    if (!disk_.spills.is_ready(request, sequence.steps_max)) sequence.steps_max = 1;
-    CHECK(request.sequence->reserve(sequence.position + sequence.steps_max));
+    sequence.position = position;
+    sequence.steps_max = std::min(most, left);
     sequence.end_tokens = request.end_tokens;
     sequence.sample = request.sample;
     burst.requests.push_back(request.handle);
     job.sequences.push_back(std::move(sequence));
   }
+  if (job.sequences.empty()) return;
   // Only now: a later sequence of the batch may have had pages of an earlier one spilled.
   for (size_t i = 0; i < burst.requests.size(); ++i) {
     Request& request = requests_.at(burst.requests[i]);
@@ -297,7 +311,8 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   const std::optional<InFlight> answered = compute_.slices.take(done.job);
   if (!answered) return;  // from before the actor's restart
   const InFlight& job = *answered;
-  if (!done.error && !done.lost_page) {
+  const bool reads = !job.idle && requests_.at(job.requests.front()).reader;
+  if (!done.error && !reads) {  // the disk's time says nothing about other prompts
     compute_.speed.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us,
                                job.position);
   }
@@ -334,7 +349,8 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
   }
   int64_t tokens = 0;
   for (const auto& result : done.sequences) tokens += int64_t(result.token_ids.size());
-  compute_.speed.add_decode(done.steps, tokens, done.compute_us);
+  const bool read = requests_.at(answered->requests.front()).reader;
+  if (!read) compute_.speed.add_decode(done.steps, tokens, done.compute_us);
   compute_.prompt_budget.decoded(done.compute_us);
   for (const wire::DecodedSequence& result : done.sequences) {
     Request& request = requests_.at(result.sequence);

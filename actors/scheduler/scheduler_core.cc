@@ -1,5 +1,6 @@
 // The scheduler's interface: messages, time, limits, the end.
 #include "actors/scheduler/scheduler_core.h"
+#include "persist/kv_format.h"
 
 #include <set>
 #include <type_traits>
@@ -98,8 +99,9 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
              keep_.removals.pages_are_removed(erased, error);
            }},
           {},
-          {options_.keep_pages, arena.page_count(), options_.planner.slice_tokens_max, clock_,
-           jobs_, outbox_, index_, disk_.stored, requests_,
+          {options_.keep_pages && static_cast<size_t>(model.config.layers) <= kKvPartsMax,
+           arena.page_count(), options_.planner.slice_tokens_max, clock_, jobs_, outbox_, index_,
+           disk_.stored, requests_,
            [this](Request& request, int64_t tokens) {
              (void)load_advanced(request, tokens, /*more=*/false);
            }},

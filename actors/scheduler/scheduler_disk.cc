@@ -59,6 +59,8 @@ bool SchedulerCore::load_advanced(Request& request, int64_t count, bool more) {
   if (more && !ending) return true;
   request.loading = false;
   if (end_if_pending(request)) return false;
+  // If a page could not be read, the rest of a load is not. A reader needs that memory elsewhere.
+  if (request.reader) request.sequence->unreserve();
   // What memory has no room for stays on disk.
   request.loading = request.reader && !disk_.spills.error() && disk_.spills.adopt_more(request);
   if (request.loading) return false;

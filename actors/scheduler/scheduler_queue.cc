@@ -34,6 +34,7 @@ int64_t tokens_left(const Request& request) {
 // pages can be promised now.
 bool fits_without(const Request& running, const Request& request, TenantId tenant,
                   const ChainIndex& index, int64_t available) {
+  if (request.reader) return false;  // it waits for those that end
   const auto pages = static_cast<int64_t>(running.sequence->pages().size());
   const int64_t alone = running.sequence->pages_alone();
   const ChainIndex::Match match = index.match(tenant, request.reusable());
@@ -63,12 +64,11 @@ int64_t SchedulerCore::available_pages() const {
   for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
     for (const uint64_t handle : *running) {
       const Request& request = requests_.at(handle);
-      const ChainSequence& sequence = *request.sequence;
-      available -= request.reader
-                       ? std::max<int64_t>(0, request.pages_promised - sequence.pages_kept())
-                       : request.pages_promised - static_cast<int64_t>(sequence.pages().size());
+      if (request.reader) continue;
+      available -= request.pages_promised - static_cast<int64_t>(request.sequence->pages().size());
     }
   }
+  available -= disk_.spills.pages_owed();
   return available;
 }
 
@@ -300,7 +300,10 @@ void SchedulerCore::catch_up(Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
   const int64_t committed = request.sequence->committed();
-  if (index_.match(tenant, wanted, request.where()).tokens() < committed + kPageTokens) {
+  const ChainIndex::Match match = index_.match(tenant, wanted, request.where());
+  const auto taken = static_cast<int64_t>(index_.taken_by(match.node, request.use()));
+  const bool has_room = !request.reader || taken <= available_pages();
+  if (match.tokens() < committed + kPageTokens || !has_room) {
     request.loading = request.reader && !disk_.spills.error() && disk_.spills.adopt_more(request);
     return;
   }

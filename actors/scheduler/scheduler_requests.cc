@@ -198,7 +198,8 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
-  if (tokens + 1 > memory && !disk_.spills.possible()) {
+  const bool may_spill = disk_.spills.possible() && !request.params.output_pinned.value_or(false);
+  if (tokens + 1 > memory && !may_spill) {
     return fail(request, too_many_tokens(request, tokens, memory, /*of_memory=*/true));
   }
   request.max_tokens = answer_tokens(request);
@@ -362,7 +363,10 @@ void SchedulerCore::close(uint64_t handle) {
   if (request.sequence) request.sequence->finish(clock_.wall_us());
   keep_.uses.note(request);
   keep_.lifecycle.request_ended(request);
-  if (request.sequence && request.dead_end) {
+  if (request.sequence && request.reader && !request.params.reuse) {
+    keep_.lifecycle.forget({tenants_.id(request.client.tenant), request.sequence->tokens(), 0,
+                            Removal::kDead, ForgetScope::kUnshared});
+  } else if (request.sequence && request.dead_end) {
     keep_.lifecycle.forget({tenants_.id(request.client.tenant), request.sequence->tokens(),
                             std::ssize(request.prompt), Removal::kDead, ForgetScope::kUnreachable});
   }

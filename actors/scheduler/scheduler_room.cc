@@ -20,8 +20,10 @@ int32_t SchedulerCore::answer_tokens(Request& request) {
   const size_t pages = pool_.page_count() - pinned;
   const int64_t context = model_.config.context_tokens_max;
   const int64_t memory = static_cast<int64_t>(pages) * kPageTokens;
-  const int64_t asked = std::max(request.params.max_tokens, 1);
-  request.reader = disk_.spills.possible() && std::min(prompt + asked, context) > memory;
+  // A short prompt with a generous max_tokens is served from memory.
+  const bool is_long = prompt > memory / 2 && std::min(prompt + wanted, context) > memory;
+  request.reader =
+      is_long && disk_.spills.possible() && !request.params.output_pinned.value_or(false);
   const int64_t most = request.reader ? context : std::min(context, memory);
   return static_cast<int32_t>(std::clamp<int64_t>(most - prompt, 1, wanted));
 }
@@ -31,14 +33,7 @@ int32_t SchedulerCore::answer_tokens(Request& request) {
 Status SchedulerCore::promise_pages(Request& request, int64_t tokens) const {
   request.pages_promised = chain_pages(static_cast<size_t>(tokens));
   if (request.reader) {
-    if (request.params.output_pinned.value_or(false)) {
-      return resource_exhausted("output_pinned",
-                                "pinned outputs stay in memory with their prompts; these " +
-                                    std::to_string(request.pages_promised) +
-                                    " pages do not fit the KV memory, which has " +
-                                    std::to_string(pool_.page_count()));
-    }
-    request.pages_promised = disk_.spills.working_pages();
+    request.pages_promised = disk_.spills.promised_pages();
     return {};
   }
   if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {

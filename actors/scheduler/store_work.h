@@ -36,6 +36,7 @@ struct Writeback {
   // keep, nullopt for a prompt.
   std::optional<StoredName> chunk;
   bool of_text = false;  // the beginning of a prompt, for a pin of the chunk's text in it
+  bool grows = false;    // of a running request that waits for its pages
 
   bool is_of_prompt() const { return !chunk || chunk->id.empty() || of_text; }
 };
@@ -73,7 +74,8 @@ struct Writing {
   TenantId owner;        // of these pages: kPublic for public ones, with which the chain may begin
   TenantId chain_owner;  // as in Writeback
   std::vector<int32_t> chain;
-  ChainIndex::Node* last;  // acquired: it stays in memory
+  ChainIndex::Node* last;  // acquired: the run stays in memory
+  ChainIndex::Use use;     // of `last`
   std::vector<Page> pages;
   std::vector<End> ends;                // noted while the pages are being written
   std::vector<StoredName> erased = {};  // chunks whose removal waits for this message

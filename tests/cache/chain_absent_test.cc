@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <vector>
 
@@ -26,25 +27,25 @@ using Where = ChainIndex::Where;
 // Memory for `pages` pages, and a disk without limits whose pages are found by lease.
 class PagedMemory : public ChainMemory {
  public:
-  explicit PagedMemory(size_t pages) : ChainMemory(pages) {
-    index.set_spill([this] {
-      for (ChainSequence* reader : readers_) {
-        if (reader->spill_one()) return true;
-      }
-      return false;
-    });
-  }
+  explicit PagedMemory(size_t pages) : ChainMemory(pages) {}
 
   std::unique_ptr<ChainSequence> reader() {
-    auto sequence = std::make_unique<ChainSequence>(index, pool, arena, tenant, Use::kReader);
-    readers_.insert(sequence.get());
-    return sequence;
+    return std::make_unique<ChainSequence>(index, pool, arena, tenant, Use::kReader);
   }
   void finish(std::unique_ptr<ChainSequence> sequence, int64_t now_us) {
     sequence->finish(now_us);
-    readers_.erase(sequence.get());
     sequence.reset();
     take_unused();
+  }
+
+  // Spills the last page of the sequence that can be spilled.
+  bool spill_one(const ChainSequence& sequence) {
+    for (ChainIndex::Node* node : std::views::reverse(sequence.nodes())) {
+      if (!can_spill(node)) continue;
+      index.spill(node);
+      return true;
+    }
+    return false;
   }
 
   // Stores and leases all pages of the sequence that lack only a lease.
@@ -120,7 +121,6 @@ class PagedMemory : public ChainMemory {
     }
   }
 
-  std::set<ChainSequence*> readers_;
   uint32_t next_lease_ = 0;
 };
 
@@ -185,7 +185,7 @@ TEST(ChainAbsent, another_sequence_that_computes_an_absent_page_brings_it_back) 
   auto reader = memory.reader();
   reader->reuse(count_up(0, 640), kSecond);
   ASSERT_TRUE(memory.compute_long(*reader, count_up(0, 640), kSecond));
-  while (reader->spill_one()) {
+  while (memory.spill_one(*reader)) {
   }
   auto other = memory.sequence();
   EXPECT_EQ(other->reuse(count_up(0, 200), kSecond), 0);  // nothing of it is in memory
@@ -203,7 +203,7 @@ TEST(ChainAbsent, pages_on_disk_are_adopted_without_reading_them) {
   auto first = memory.reader();
   first->reuse(count_up(0, 640), kSecond);
   ASSERT_TRUE(memory.compute_long(*first, count_up(0, 640), kSecond));
-  while (first->spill_one()) {
+  while (memory.spill_one(*first)) {
   }
   first->refresh();
   std::vector<std::vector<uint8_t>> stored;
@@ -235,7 +235,7 @@ TEST(ChainAbsent, a_lost_page_is_not_found_until_it_is_restored) {
   auto reader = memory.reader();
   reader->reuse(count_up(0, 640), kSecond);
   ASSERT_TRUE(memory.compute_long(*reader, count_up(0, 640), kSecond));
-  while (reader->spill_one()) {
+  while (memory.spill_one(*reader)) {
   }
   memory.index.lose(reader->nodes()[3]);
   reader->refresh();
@@ -341,7 +341,7 @@ class AbsentRandom {
 
   void spill() {
     if (running_.empty()) return;
-    running_[random_.below(running_.size())].sequence->spill_one();
+    memory_.spill_one(*running_[random_.below(running_.size())].sequence);
   }
 
   void lose() {

@@ -279,5 +279,19 @@ TEST(ChainSequenceDeath, misuse_is_caught) {
   EXPECT_DEATH(running->commit(count_up(0, 1), kSecond), "") << "finished";
 }
 
+TEST(ChainSequence, gives_back_what_it_has_reserved_and_does_not_need) {
+  ChainMemory memory(16);
+  const auto sequence = memory.sequence();
+  sequence->reuse({}, kSecond);
+  ASSERT_TRUE(sequence->reserve(640));
+  sequence->unreserve();
+  EXPECT_EQ(memory.pool.used_count(), 0u);
+  ASSERT_TRUE(memory.compute(*sequence, count_up(0, 100), kSecond));
+  ASSERT_TRUE(sequence->reserve(640));
+  sequence->unreserve();
+  EXPECT_EQ(memory.pool.used_count(), 2u);
+  EXPECT_TRUE(memory.intact(*sequence));
+}
+
 }  // namespace
 }  // namespace cascade

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -42,9 +43,7 @@ PageSpills::PageSpills(bool keeps_pages, size_t pool_pages, int64_t slice_tokens
       adopted_(std::move(adopted)),
       leasing_(jobs, {Actor::kStore}, [this](PendingJobs<Leasing>::All&& lost) {
         for (auto& [number, leasing] : lost) ask(std::move(leasing));
-      }) {
-  index_.set_spill([this] { return spill_one(); });
-}
+      }) {}
 
 int64_t PageSpills::slice_tokens() const {
   return std::max<int64_t>(1, working_pages_ / kStages) * kPageTokens;
@@ -61,18 +60,17 @@ std::vector<Request*> PageSpills::readers() const {
   return readers;
 }
 
-// Spills a page of the reader that has most in memory.
-bool PageSpills::spill_one() {
-  Request* most = nullptr;
-  int64_t most_pages = 0;
-  for (Request* reader : readers()) {
-    const int64_t pages = std::ranges::count_if(reader->sequence->nodes(), can_spill);
-    if (pages > most_pages) {
-      most = reader;
-      most_pages = pages;
+int64_t PageSpills::pages_owed() const {
+  int64_t owed = 0;
+  std::unordered_set<const ChainIndex::Node*> counted;  // readers may share pages
+  for (const Request* reader : readers()) {
+    int64_t kept = std::ssize(reader->sequence->pages()) - reader->sequence->pages_sealed();
+    for (const ChainIndex::Node* node : reader->sequence->nodes()) {
+      if (waits_for_lease(node) && counted.insert(node).second) ++kept;
     }
+    owed += std::max<int64_t>(0, reader->pages_promised - kept);
   }
-  return most != nullptr && most->sequence->spill_one();
+  return owed;
 }
 
 int64_t PageSpills::slice_end(const Request& reader, int64_t planned) const {
@@ -99,15 +97,19 @@ bool PageSpills::is_ready(const Request& request, int64_t tokens) const {
       sequence.nodes(), [](const ChainIndex::Node* node) { return page_of(node) == kLostPage; });
 }
 
-void PageSpills::lease_more() {
+void PageSpills::release_unused() {
   give_up(index_.take_unused_leases());
+}
+
+void PageSpills::lease_more() {
   if (!leasing_.empty() || clock_.monotonic_us() < lease_after_us_) return;
   Leasing leasing;
+  std::unordered_set<const ChainIndex::Node*> seen;  // readers may share pages
   for (const Request* reader : readers()) {
     for (const ChainIndex::Node* node : reader->sequence->nodes()) {
       if (leasing.keys.size() == kLeasedAtOnceMax) break;
-      const Digest& key = key_of(node);
-      if (waits_for_lease(node) && stored_.disk().contains(key)) leasing.keys.push_back(key);
+      if (!waits_for_lease(node) || !stored_.disk().contains(key_of(node))) continue;
+      if (seen.insert(node).second) leasing.keys.push_back(key_of(node));
     }
   }
   if (!leasing.keys.empty()) ask(std::move(leasing));
@@ -168,7 +170,9 @@ void PageSpills::on(wire::PagesLeased&& leased) {
 void PageSpills::note_leased(const Leasing& leasing, std::span<const uint32_t> leases) {
   for (size_t i = 0; i < leases.size(); ++i) {
     if (leases[i] == wire::PagesLeased::kNone) continue;
-    ChainIndex::Node* const node = index_.find(leasing.keys[i]);
+    // The page may have been removed from the disk meanwhile.
+    const bool stored = stored_.disk().contains(leasing.keys[i]);
+    ChainIndex::Node* const node = stored ? index_.find(leasing.keys[i]) : nullptr;
     if (node == nullptr) {
       give_up(leases.subspan(i, 1));
     } else {
@@ -201,13 +205,13 @@ void PageSpills::lose(Request& reader, int32_t page) {
   spdlog::warn("a page on disk is damaged: the tokens from {} on are computed again",
                page * kPageTokens);
   stored_.remove_damaged(key_of(node));
-  index_.lose(node);
+  index_.lose(node);  // also if it is not stored any more
 }
 
 std::optional<PageSpills::Lost> PageSpills::next_lost(
     const std::function<bool(const Request&)>& in_flight) const {
   for (Request* reader : readers()) {
-    if (in_flight(*reader)) continue;
+    if (in_flight(*reader) || reader->sequence->pages_kept() > working_pages_) continue;
     const std::vector<ChainIndex::Node*> nodes = reader->sequence->nodes();
     const auto lost = std::ranges::find(nodes, kLostPage, page_of);
     if (lost != nodes.end()) return Lost{reader, static_cast<size_t>(lost - nodes.begin())};
@@ -215,26 +219,27 @@ std::optional<PageSpills::Lost> PageSpills::next_lost(
   return std::nullopt;
 }
 
-std::vector<std::pair<Request*, Error>> PageSpills::stuck(
-    const std::optional<Error>& write_error,
-    const std::function<bool(const Request&)>& waits) const {
-  std::vector<std::pair<Request*, Error>> stuck;
-  for (Request* reader : readers()) {
-    if (!waits(*reader)) continue;
-    if (!reader->written_behind) {
-      stuck.emplace_back(reader, not_found("chunks",
-                                           "a text of this prompt was deleted while it was "
-                                           "computed, so its pages cannot be kept on disk; the "
-                                           "prompt is longer than the KV memory"));
-    } else if (const auto& error = write_error ? write_error : error_) {
-      stuck.emplace_back(
-          reader, Error{error->code, error->field,
-                        "prompt and answer are longer than the KV memory (--kv-memory), and the "
-                        "disk cannot take the rest: " +
-                            error->message});
-    }
+std::vector<Request*> PageSpills::waiting(
+    const std::function<bool(const Request&)>& in_flight) const {
+  std::vector<Request*> waiting = readers();
+  std::erase_if(waiting,
+                [&](const Request* reader) { return in_flight(*reader) || is_ready(*reader); });
+  return waiting;
+}
+
+std::optional<Error> PageSpills::why_stuck(const Request& reader,
+                                           const std::optional<Error>& write_error) const {
+  if (!reader.written_behind) {
+    return not_found("chunks",
+                     "a text of this prompt was deleted while it was computed, so its pages cannot "
+                     "be kept on disk; the prompt is longer than the KV memory");
   }
-  return stuck;
+  const std::optional<Error>& error = write_error ? write_error : error_;
+  if (!error) return std::nullopt;
+  return Error{error->code, error->field,
+               "prompt and answer are longer than the KV memory (--kv-memory), and the disk cannot "
+               "take the rest: " +
+                   error->message};
 }
 
 }  // namespace cascade

@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "actors/scheduler/disk/stored_pages.h"
@@ -40,8 +39,8 @@ class PageSpills {
   // Whether sequences may be longer than memory: pages are kept on disk, and memory has room for
   // more than working pages.
   bool possible() const { return possible_; }
-  // The most working pages that a reader is promised.
-  int64_t working_pages() const { return working_pages_; }
+  // The most pages that a reader is promised: its working pages, and one to repair a lost page.
+  int64_t promised_pages() const { return working_pages_ + 1; }
   // Returns where the next slice of the reader's prompt ends, if it would end at `planned` for any
   // other request. Each slice reads from disk what memory has no room for, so slices are long
   // unless somebody waits for tokens.
@@ -52,9 +51,13 @@ class PageSpills {
   bool is_ready(const Request& request, int64_t tokens) const;
   bool is_ready(const Request& request) const;
 
-  // Leases pages of readers that are on disk and need nothing else to be spilled, and gives up
-  // leases that nobody needs. Call it when something may have been written.
+  // Leases pages of readers that are on disk and need nothing else to be spilled. Call it when
+  // something may have been written.
   void lease_more();
+  // Gives up leases that nobody needs. Precondition: no job is under way, since it may read them.
+  void release_unused();
+  // How many pages running readers may still take of what they are promised.
+  int64_t pages_owed() const;
   // Asks for leases of the pages on disk that continue the reader's sequence, so that it adopts
   // them. False if there are none, or if the sequence does not end with a whole page.
   bool adopt_more(Request& reader);
@@ -67,14 +70,16 @@ class PageSpills {
     Request* reader;
     size_t page;
   };
-  // The first lost page of a reader that no job works for.
+  // The first lost page of a reader that no job works for and that has room to repair it.
   std::optional<Lost> next_lost(const std::function<bool(const Request&)>& in_flight) const;
 
-  // Readers that would wait for ever, and why: those for which `waits` is true, if pages cannot be
-  // written (`write_error`) or leased, or if a text of theirs was deleted.
-  std::vector<std::pair<Request*, Error>> stuck(
-      const std::optional<Error>& write_error,
-      const std::function<bool(const Request&)>& waits) const;
+  // Readers that wait until pages of theirs are written and leased: those that are not ready,
+  // although no job works for them.
+  std::vector<Request*> waiting(const std::function<bool(const Request&)>& in_flight) const;
+  // Why a waiting reader would wait for ever; nullopt: it would not. `write_error` says why pages
+  // cannot be written.
+  std::optional<Error> why_stuck(const Request& reader,
+                                 const std::optional<Error>& write_error) const;
 
   // Why pages cannot be leased; nullopt: they can.
   const std::optional<Error>& error() const { return error_; }
@@ -88,7 +93,6 @@ class PageSpills {
   // Readers that run.
   std::vector<Request*> readers() const;
   int64_t slice_tokens() const;
-  bool spill_one();
   void ask(Leasing&& leasing);
   void note_leased(const Leasing& leasing, std::span<const uint32_t> leases);
   void adopt(Request& reader, const Leasing& leasing, std::span<const uint32_t> leases);

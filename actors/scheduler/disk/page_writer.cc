@@ -60,13 +60,12 @@ void PageWriter::write_behind(TenantId owner, std::span<const int32_t> chain,
 void PageWriter::write_growing(TenantId owner, std::span<const int32_t> chain) {
   if (!keeps_pages_ || chain.empty()) return;
   const auto begun = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
-    return writeback.owner == owner && !writeback.chunk && !writeback.of_text &&
-           writeback.chain.size() <= chain.size() &&
+    return writeback.owner == owner && writeback.grows && writeback.chain.size() <= chain.size() &&
            common_prefix(writeback.chain, chain) == writeback.chain.size();
   });
   if (begun == writebacks_.end()) {
     writeback_tokens_ += chain.size();
-    writebacks_.push_back({owner, {chain.begin(), chain.end()}, {}, false});
+    writebacks_.push_front({owner, {chain.begin(), chain.end()}, {}, false, true});
     return;
   }
   writeback_tokens_ += chain.size() - begun->chain.size();
@@ -108,7 +107,7 @@ void PageWriter::write_pages(const std::function<int64_t()>& pages_max) {
     std::vector<NamedPage> run;
     const std::vector<NamedPage> pages = pages_of(next.owner, next.chain);
     for (const NamedPage& page : pages) {
-      const bool wanted = !stored_.disk().contains(page.key);
+      const bool wanted = !stored_.disk().contains(page.key) && in_memory(page_of(page.node));
       if (!run.empty() && (!wanted || page.owner != run.front().owner)) break;
       if (wanted) run.push_back(page);
       if (run.size() == kPagesWrittenAtOnceMax) break;
@@ -117,11 +116,16 @@ void PageWriter::write_pages(const std::function<int64_t()>& pages_max) {
       // The pages stay in memory until they are written, so running requests must not need their
       // room.
       ChainIndex::Node* last = run.back().node;
-      const size_t taken = index_.taken_by(last, ChainIndex::Use::kReader);
-      if (pages_max() < static_cast<int64_t>(taken)) break;
-      // Pages before the run may be spilled meanwhile; those of the run have no lease.
-      index_.acquire(last, ChainIndex::Use::kReader);
-      send(next, run);
+      // Pages before the run may be spilled meanwhile. Those of the run are not on disk and have no
+      // lease, except a longer page whose beginning is written.
+      const bool spillable = run.back().tokens.size() < name_of(last).tokens.size();
+      const auto use = spillable ? ChainIndex::Use::kMemory : ChainIndex::Use::kReader;
+      if (pages_max() < static_cast<int64_t>(index_.taken_by(last, use))) {
+        if (put_growing_first()) continue;
+        break;
+      }
+      index_.acquire(last, use);
+      send(next, run, use);
       break;
     }
     if (!pages.empty() && stored_.disk().contains(pages.back().key)) {
@@ -137,7 +141,17 @@ void PageWriter::write_pages(const std::function<int64_t()>& pages_max) {
   if (ended) callbacks_.chains_ended();  // only now: the callback may put other chains first
 }
 
-void PageWriter::send(const Writeback& writeback, const std::vector<NamedPage>& run) {
+// A running request waits for its pages, and there is always room to write them: they are in use
+// already. False if no such chain waits, or if it comes first already.
+bool PageWriter::put_growing_first() {
+  const auto growing = std::ranges::find_if(writebacks_, &Writeback::grows);
+  if (growing == writebacks_.end() || growing == writebacks_.begin()) return false;
+  std::rotate(writebacks_.begin(), growing, std::next(growing));
+  return true;
+}
+
+void PageWriter::send(const Writeback& writeback, const std::vector<NamedPage>& run,
+                      ChainIndex::Use how) {
   wire::StorePages message;
   message.job = jobs_.next();
   const std::string* tenant = tenants_.name_of(run.front().owner);
@@ -145,7 +159,8 @@ void PageWriter::send(const Writeback& writeback, const std::vector<NamedPage>& 
   message.model = key_of(index_.root()).hex();
   message.parent = run.front().parent.hex();
   message.position = run.front().position;
-  Writing writing = {run.front().owner, writeback.owner, writeback.chain, run.back().node, {}, {}};
+  Writing writing = {
+      run.front().owner, writeback.owner, writeback.chain, run.back().node, how, {}, {}};
   for (const NamedPage& page : run) {
     message.pages.push_back(
         {page.key.hex(), {page.tokens.begin(), page.tokens.end()}, page_of(page.node)});
@@ -192,6 +207,7 @@ void PageWriter::on(const wire::StorePagesDone& done) {
 void PageWriter::note_failure(const Writing& writing, const Error& error) {
   if (!error_) spdlog::warn("K and V are not written: {}", error.to_string());
   error_ = error;
+  error_us_ = clock_.monotonic_us();
   if (error.field != "max_disk") {
     write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
     return callbacks_.failed(error, {});
@@ -208,7 +224,7 @@ void PageWriter::note_failure(const Writing& writing, const Error& error) {
 }
 
 void PageWriter::end(const Writing& writing) {
-  index_.release(writing.last, ChainIndex::Use::kReader);
+  index_.release(writing.last, writing.use);
   callbacks_.ended(writing);
 }
 

@@ -51,8 +51,8 @@ class PageWriter {
   // the chunk. `of_text`: as in Writeback.
   void write_behind(TenantId owner, std::span<const int32_t> chain,
                     std::optional<StoredName> chunk = {}, bool of_text = false);
-  // Puts the chain of a running request into the queue, also if that is full: the request waits for
-  // its pages. The chain takes the place of its own beginning.
+  // Puts the chain of a running request before all others, also if the queue is full: the request
+  // waits for its pages. The chain takes the place of its own beginning.
   void write_growing(TenantId owner, std::span<const int32_t> chain);
   // Sends the next pages, unless pages are under way or the disk failed a moment ago. The index
   // locks these pages in memory, no more than `pages_max()`, until the store has answered.
@@ -80,9 +80,14 @@ class PageWriter {
   bool is_idle() const { return writebacks_.empty() && writing_.empty(); }
   // Why pages cannot be written; nullopt: they can.
   const std::optional<Error>& error() const { return error_; }
+  // The same, if pages could not be written at or after `since_us`, in monotonic time.
+  std::optional<Error> error_since(int64_t since_us) const {
+    return error_us_ >= since_us ? error_ : std::nullopt;
+  }
 
  private:
-  void send(const Writeback& writeback, const std::vector<NamedPage>& run);
+  bool put_growing_first();
+  void send(const Writeback& writeback, const std::vector<NamedPage>& run, ChainIndex::Use use);
   void note_failure(const Writing& writing, const Error& error);
   void end(const Writing& writing);
 
@@ -98,6 +103,7 @@ class PageWriter {
   size_t writeback_tokens_ = 0;  // tokens of all chains in the queue
   PendingJobs<Writing> writing_;
   std::optional<Error> error_;
+  int64_t error_us_ = 0;        // monotonic time at which it was last noted
   int64_t write_after_us_ = 0;  // monotonic time before which nothing is written
 };
 

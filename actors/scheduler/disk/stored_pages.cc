@@ -11,7 +11,7 @@ constexpr size_t kPagesRemovedAtOnceMax = 100'000;  // a message has room for a 
 
 }  // namespace
 
-StoredPages::StoredPages(const ChainIndex& index, Erasures& erasures, Jobs& jobs, Outbox& outbox,
+StoredPages::StoredPages(ChainIndex& index, Erasures& erasures, Jobs& jobs, Outbox& outbox,
                          IsKept is_kept, Removed removed)
     : index_(index),
       erasures_(erasures),
@@ -62,6 +62,7 @@ void StoredPages::note_gone(const Digest& key) {
   if (!disk_.contains(key)) return;
   disk_.remove(key);
   ++counters_.pages_removed;
+  if (ChainIndex::Node* node = index_.find(key)) index_.lose(node);
 }
 
 void StoredPages::remove_from(const Digest& key, const StoredName* erased) {

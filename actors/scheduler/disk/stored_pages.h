@@ -37,8 +37,8 @@ class StoredPages {
                                      const std::optional<Error>& error)>;
 
   // The first four outlive this.
-  StoredPages(const ChainIndex& index, Erasures& erasures, Jobs& jobs, Outbox& outbox,
-              IsKept is_kept, Removed removed);
+  StoredPages(ChainIndex& index, Erasures& erasures, Jobs& jobs, Outbox& outbox, IsKept is_kept,
+              Removed removed);
 
   const DiskIndex& disk() const { return disk_; }
   const DiskCounters& counters() const { return counters_; }
@@ -64,7 +64,7 @@ class StoredPages {
   // left.
   std::vector<Digest> path_of(TenantId owner, std::span<const int32_t> chain) const;
 
-  // The store does not have the page any more.
+  // The store does not have the page any more, so nobody can read it under a lease.
   void note_gone(const Digest& key);
   // Removes the page and all pages that go on from it and belong to no chunk.
   void remove_from(const Digest& key, const StoredName* erased = nullptr);
@@ -88,7 +88,7 @@ class StoredPages {
   void send(std::vector<std::string>&& keys, const StoredName* erased);
   void lose(PendingJobs<Removing>::All&& lost);
 
-  const ChainIndex& index_;
+  ChainIndex& index_;
   Erasures& erasures_;
   Jobs& jobs_;
   Outbox& outbox_;

@@ -227,12 +227,8 @@ void PageLifecycle::on(const wire::PagesForgotten& forgotten) {
       if (!forgotten.deleted) stored_.count_bad();
       stored_.note_gone(*page);
     }
-    ChainIndex::Node* node = index_.find(*page);
+    ChainIndex::Node* node = forgotten.deleted ? index_.find(*page) : nullptr;
     if (node == nullptr) continue;
-    if (!forgotten.deleted) {
-      index_.lose(node);
-      continue;
-    }
     forget_use(node, {*page, name_of(node).position, 1}, Removal::kDeleted, nullptr);
   }
   // The pages of pins are written again at once.

@@ -69,9 +69,12 @@ TEST_F(RequestTableTest, gives_decoding_requests_their_turns) {
   Request& second = add(2);
   table_.decode(first);
   table_.decode(second);
-  EXPECT_EQ(&table_.take_decode_turn(), &first);
-  EXPECT_EQ(&table_.take_decode_turn(), &second);
-  EXPECT_EQ(&table_.take_decode_turn(), &first);
+  table_.take_decode_turn(first);
+  EXPECT_EQ(table_.decoding(), (RequestTable::Handles{second.handle, first.handle}));
+  table_.take_decode_turn(first);
+  EXPECT_EQ(table_.decoding(), (RequestTable::Handles{second.handle, first.handle}));
+  table_.take_decode_turn(second);
+  EXPECT_EQ(table_.decoding(), (RequestTable::Handles{first.handle, second.handle}));
 }
 
 TEST_F(RequestTableTest, frees_the_clients_id_when_a_request_leaves) {

@@ -243,5 +243,27 @@ TEST_F(PageWriterTest, drops_chains_from_the_queue) {
   EXPECT_TRUE(writer_.is_idle());
 }
 
+TEST_F(PageWriterTest, a_growing_chain_takes_the_place_of_its_beginning) {
+  const Tokens chain = count_up(0, 64 * 40);
+  compute(chain, alice_);
+  const auto grow = [&](size_t pages) {
+    writer_.write_growing(alice_, std::span(chain).first(64 * pages));
+  };
+  grow(2);
+  grow(20);
+  grow(20);
+  // Sixteen pages a message, and nothing is left of the shorter chain.
+  EXPECT_EQ(sent().at(0).pages.size(), 16u);
+  grow(40);
+  answer();
+  EXPECT_EQ(sent().at(0).pages.size(), 16u);
+  answer();
+  EXPECT_EQ(sent().at(0).pages.size(), 8u);
+  answer();
+  EXPECT_TRUE(sent().empty());
+  EXPECT_EQ(chains_ended_, 1);
+  EXPECT_TRUE(writer_.is_idle());
+}
+
 }  // namespace
 }  // namespace cascade
