@@ -101,7 +101,7 @@ void take(Running& running, const Sampled& sampled) {
   if (running.params.penalises()) running.history.add_generated(sampled.token);
 }
 
-// Ends the sequence whose pages could not be read.
+// Ends the first sequence whose pages could not be read.
 void end_unread(std::span<Running* const> active) {
   const auto failed =
       std::ranges::find_if(active, [](const Running* running) { return running->pages->failed(); });

@@ -41,8 +41,8 @@ inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t>
 // Every node belongs to a tenant or is public. A chain begins with public nodes, or none, and
 // continues with nodes of one tenant. A look-up never sees the nodes of another tenant.
 //
-// The index owns one reference to each node's page. Only leaves that nobody uses or pins are
-// evicted, so a chain loses its end first.
+// The index owns one reference to each page in memory that a node has. Only leaves that nobody uses
+// or pins are evicted, so a chain loses its end first.
 //
 // A node may be *absent*: its page is not in memory but on disk, under a lease. Pages become absent
 // when they are spilled, which only happens to pages that nobody but *readers* uses: sequences that
@@ -188,7 +188,7 @@ class ChainIndex {
   bool evict_one();
 
   EvictionPolicy policy() const { return policy_; }
-  // The number of pages that evict_one() could evict one after the other.
+  // The number of pages that evict_one() could evict one after the other, without spilling any.
   size_t evictable_count() const { return counts_.nodes - counts_.locked; }
   // The number of further pages that can be spilled.
   size_t spillable_count() const { return spillable_.size(); }

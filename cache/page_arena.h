@@ -10,8 +10,8 @@ namespace cascade {
 
 // The number of a page in the arena.
 using PageIndex = uint32_t;
-// In place of a page's number, if the page is not in memory. The other bits are the number of its
-// lease: the store knows where it is on disk (persist/page_leases.h).
+// A number with this bit is not that of a page in memory. The other bits are the number of a lease:
+// the store knows where the page is on disk (persist/page_leases.h).
 inline constexpr PageIndex kLeasedPage = PageIndex{1} << 31;
 // The page is neither in memory nor on disk: it must be computed again.
 inline constexpr PageIndex kLostPage = ~PageIndex{0};

@@ -32,7 +32,7 @@ Result<StoredRecord> KvStore::read_record(const StoredPage& page, RecordPart par
     if (!opened.ok()) return opened.error();
     pass_file_ = *std::move(opened);
   }
-  // A part takes less than a block more than its bytes.
+  // Padding adds less than a block to each part.
   if (page.header.stored_bytes > kKvPageBytesMax + kKvPartsMax * kKvBlockBytes) {
     return data_corrupt(page_name(page.place), "has a length beyond the limit");
   }

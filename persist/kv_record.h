@@ -48,7 +48,7 @@ Result<KvPageHeader> verified_header(const StoredPage& row, std::span<const uint
 
 // How a page that is stored uncompressed is read straight into `to`: what is appended to `iovecs`
 // reads header.stored_bytes. `padding` has a block. `parts` is how many parts the page has, unless
-// it is of version 1. False if the page is compressed, or does not have that many.
+// it is of version 1. False if the page is compressed, or does not have that many parts.
 bool read_in_place(const KvPageHeader& row, size_t parts, uint8_t* to, uint8_t* padding,
                    std::vector<iovec>& iovecs);
 // Verifies a page that was read in place.

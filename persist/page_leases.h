@@ -27,7 +27,8 @@ struct LeasedPage {
 // thread.
 class PageLeases {
  public:
-  // Returns the number of the lease. Numbers of leases that were released are used again.
+  // Returns the number of the lease. Numbers of leases that were released are used again, so no job
+  // may have a lease when it is released.
   uint32_t add(LeasedPage page);
   // Does nothing if there is no such lease.
   void release(uint32_t lease);

@@ -90,7 +90,7 @@ struct PrefillJob {
   uint64_t job = 0;
   int64_t position = 0;
   std::vector<int32_t> token_ids;
-  std::vector<uint32_t> pages;       // of the arena, or kLeasedPage
+  std::vector<uint32_t> pages;       // of the arena; with kLeasedPage, leases
   std::optional<SampleSpec> sample;  // set: the last token's logits give the next token
 };
 
@@ -318,7 +318,7 @@ struct PagesLeased {
   static constexpr uint32_t kNone = UINT32_MAX;  // the page is damaged, or not stored
   uint64_t job = 0;
   std::vector<uint32_t> leases;  // one for each key
-  std::optional<Error> error;    // nothing could be leased
+  std::optional<Error> error;    // if set, no page was leased
 };
 // scheduler -> store: these leases are not needed any more. No answer.
 struct ReleaseLeases {

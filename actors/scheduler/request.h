@@ -75,9 +75,9 @@ struct Request {
   int64_t known_tokens = 0;      // in pages or worth loading when it was admitted
   int64_t reused_tokens = 0;     // of the prompt
   int64_t loaded_tokens = 0;     // of these, from disk
-  int64_t written_tokens = 0;    // of the prompt: given to be written to disk
+  int64_t written_tokens = 0;    // of the sequence: given to be written to disk
   bool written_behind = true;    // false: a chunk whose text it has was removed
-  bool loading = false;          // the store reads into the sequence's pages
+  bool loading = false;          // the store reads into the sequence's pages, or leases some to it
   int64_t prefilled_tokens = 0;  // of the prompt
   Miss miss;                     // why a part of the prompt was not found
   std::vector<int32_t> sampled;  // the last of them is not committed yet
@@ -110,7 +110,7 @@ struct Request {
     if (!params.reuse) return {};
     return prefix ? all : all.first(all.size() - 1);
   }
-  // The tokens that are in the sequence's pages, or on their way there from disk.
+  // The tokens that are in the sequence's pages, or on disk and on their way into the sequence.
   std::span<const int32_t> in_pages() const {
     if (loading) return chain();
     return sequence->tokens();

@@ -13,7 +13,7 @@ constexpr int64_t kWritebackStepTokens = 512;
 }  // namespace
 
 // Has the part of a prompt written that has been computed since the last call, if the prompt takes
-// long to compute. A reader needs all its pages on disk.
+// long to compute. A reader needs all its pages on disk, also those of its answer.
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
   if (!request.reader && (committed < kCostlyTokens || !request.params.reuse)) return;

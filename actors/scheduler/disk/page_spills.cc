@@ -14,10 +14,10 @@ namespace {
 
 static_assert(wire::kLeasedPage == kLeasedPage, "jobs name leased pages as the cache does");
 
-// The store reads a block of each page that it leases: this many take some 50 ms.
+// The store reads a block of each page that it leases, and others wait for it meanwhile.
 constexpr size_t kLeasedAtOnceMax = 512;
 
-// A reader computes a third of its working pages, while another third is written and the last one
+// A reader computes a third of its working pages, while another third is written and the last third
 // is leased.
 constexpr int64_t kStages = 3;
 // One page is begun, one is computed, one is written, one is leased.

@@ -46,8 +46,8 @@ class PageSpills {
   // unless somebody waits for tokens.
   int64_t slice_end(const Request& reader, int64_t planned) const;
   // Whether a job may compute the next `tokens` tokens of the running request now. Of a reader: it
-  // may take the pages for them, and all pages that it has can be read. Without `tokens`: the next
-  // slice, or one token.
+  // may take the pages for them, and all pages that it has can be read. Without `tokens` it asks
+  // for the next slice of a prompt, or for one token of an answer.
   bool is_ready(const Request& request, int64_t tokens) const;
   bool is_ready(const Request& request) const;
 

@@ -54,8 +54,9 @@ class PageWriter {
   // Puts the chain of a running request before all others, also if the queue is full: the request
   // waits for its pages. The chain takes the place of its own beginning.
   void write_growing(TenantId owner, std::span<const int32_t> chain);
-  // Sends the next pages, unless pages are under way or the disk failed a moment ago. The index
-  // locks these pages in memory, no more than `pages_max()`, until the store has answered.
+  // Sends the next pages, unless pages are under way or the disk failed a moment ago. They stay in
+  // memory until the store has answered; for this the index locks no more pages that could be
+  // evicted than `pages_max()`.
   void write_pages(const std::function<int64_t()>& pages_max);
   // Takes the chains that `drops` is true for out of the queue.
   void drop_if(const std::function<bool(const Writeback&)>& drops);
@@ -72,8 +73,8 @@ class PageWriter {
 
   void on(const wire::StorePagesDone& done);
 
-  // Returns the pages of the chain that are in memory, with their names on disk. A last page that
-  // has more tokens than the chain is named by the chain's tokens only.
+  // Returns the pages of the chain that the index has, also absent ones, with their names on disk.
+  // A last page that has more tokens than the chain is named by the chain's tokens only.
   std::vector<NamedPage> pages_of(TenantId owner, std::span<const int32_t> chain) const;
   bool is_writing() const { return !writing_.empty(); }
   // Nothing waits and nothing is under way.

@@ -181,7 +181,7 @@ void PageLifecycle::forget_texts(const ChunkUses::ChunkName& chunk, Removal why,
   }
 }
 
-// The page, which is in memory, has a text that is to be forgotten.
+// The page, which has a node, has a text that is to be forgotten.
 void PageLifecycle::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,
                                const StoredName* erased) {
   const TenantId owner = name_of(node).owner;
