@@ -24,7 +24,8 @@ class Daemon:
         log = open(self.log_path, "wb")
         self.process = subprocess.Popen(
             [BIN / "cascaded", "--model", model, "--run-dir", self.folder / "run",
-             "--state-dir", self.folder / "state", "--http", "127.0.0.1:0", "--threads", "1",
+             "--http", "127.0.0.1:0", "--threads", "1",
+             *([] if "--state-dir" in options else ["--state-dir", self.folder / "state"]),
              *([] if "--kv-memory" in options else ["--kv-memory", "256M"]), *options],
             stdout=log, stderr=log)
         log.close()

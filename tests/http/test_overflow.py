@@ -55,10 +55,14 @@ class Overflow(unittest.TestCase):
             total = usage.json["usage"]["total_tokens"]
             self.assertEqual(total % 64, 0)
             self.assertLess(total, 1000)
-            # The prompt itself must fit.
+            # A prompt that does not fit is read from disk while it is computed.
+            long = daemon.post("/v1/chat/completions", question("word " * 2000, max_tokens=2))
+            self.assertEqual(long.status, 200, long.text)
+        with Daemon("--kv-memory", "1M", "--state-dir", "") as daemon:  # it must fit
             self.overflows(daemon, "/v1/chat/completions", question("word " * 2000), "messages",
                            total)
-            self.overflows(daemon, "/v1/responses", {"input": "word " * 2000}, "input", total)
+            self.overflows(daemon, "/v1/responses", {"input": "word " * 2000, "store": False},
+                           "input", total)
 
     def test_other_errors_keep_their_codes(self):
         answer = self.daemon.post("/v1/chat/completions", question(temperature=-1))

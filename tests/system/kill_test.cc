@@ -396,7 +396,7 @@ std::vector<Chunk> fill_and_empty(Client& client, const std::string& name) {
 // gives the daemon work until it is killed. Returns the chunks that it may be asked for afterwards.
 std::vector<Chunk> die_at(const std::string& name, const std::filesystem::path& run,
                           const std::filesystem::path& state, std::vector<Chunk> kept) {
-  DaemonProcess daemon(run, {}, state, {"--max-disk", "10M"}, name);
+  DaemonProcess daemon(run, {}, state, {"--max-disk", "12M"}, name);
   if (daemon.serving()) {
     auto client = Client::connect(daemon.endpoint(), testing::kPatientClient);
     if (client.ok()) {
