@@ -34,8 +34,7 @@ struct UnreadPart {
 // no room for. One thread at a time.
 class KvPartFiles {
  public:
-  // How many parts are read at once. A disk gives parts of some 10 to 100 KiB several times as fast
-  // then.
+  // How many parts are read at once: one at a time, small parts take as long as the disk's latency.
   static constexpr int kReadsAtOnce = 8;
 
   // The KV files are in `folder`. With `reads_at_once` above 1, `calls` is used by other threads,
