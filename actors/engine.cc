@@ -257,6 +257,9 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   std::vector<float> hidden(engine.model.config.hidden_size);
   const Status computed = engine.transformer.forward(std::span(&slice, 1), hidden.data());
   CHECK(computed.ok() || pages.failed());
+  done.read_bytes = pages.reading().bytes;
+  done.read_us = pages.reading().read_us;
+  done.read_wait_us = pages.reading().wait_us;
   done.lost_page = pages.lost_page();
   done.error = pages.error();
   if (job.sample && computed.ok()) {

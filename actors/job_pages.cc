@@ -2,6 +2,7 @@
 #include "actors/job_pages.h"
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -26,7 +27,10 @@ Status JobPages::read(int layer, std::span<const int32_t> pages, uint8_t* to) {
     parts.push_back({leases_[page], to});
     to += layout_.part_stride();
   }
+  const int64_t begin_us = system_clock().monotonic_us();
   const auto unread = files_->read(static_cast<size_t>(layer), parts);
+  reading_.read_us += system_clock().monotonic_us() - begin_us;
+  reading_.bytes += static_cast<int64_t>(parts.size() * layout_.part_stride());
   if (!unread) return {};
   const bool lost =
       unread->error.code == ErrorCode::kDataCorrupt || unread->error.code == ErrorCode::kNotFound;

@@ -30,6 +30,15 @@ class JobPages : public KvPartReader {
 
   // Notes the first page that cannot be read.
   Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override;
+  void waited(int64_t us) override { reading_.wait_us += us; }
+
+  struct Reading {
+    int64_t bytes = 0;
+    int64_t read_us = 0;  // the time of all reads
+    int64_t wait_us = 0;  // of that, the time in which nothing was computed
+  };
+  // What was read so far. No forward pass is in progress.
+  const Reading& reading() const { return reading_; }
 
   // The page that could not be read and must be computed again; nullopt: there is none.
   std::optional<int32_t> lost_page() const { return lost_page_; }
@@ -42,6 +51,7 @@ class JobPages : public KvPartReader {
   KvPartFiles* const files_;
   std::vector<uint8_t*> addresses_;
   std::vector<uint32_t> leases_;  // of pages that are not in memory; empty if all are
+  Reading reading_;
   std::optional<int32_t> lost_page_;
   std::optional<Error> error_;
 };

@@ -45,7 +45,7 @@ class SpeedEstimate {
 
 struct PlannerLimits {
   int batch_max = 16;          // sequences of one decode step
-  int slice_tokens_max = 512;  // rows of one forward pass (Transformer::kRowsMax)
+  int slice_tokens_max = 512;  // rows of one forward pass (Transformer::kRowsUsual)
   // A burst of decode steps ends after about this time, so that text streams smoothly and a cancel
   // or a new request does not wait longer. Giving out a job takes some 0.1 ms.
   int64_t burst_us = 12'000;

@@ -164,6 +164,11 @@ ModelHost::~ModelHost() = default;
 
 void ModelHost::start(OnFailure on_failure) {
   on_failure_ = std::move(on_failure);
+  // With a long context on a slow machine, a job can take longer than the watchdog's time.
+  engine_.transformer.observe([this](int, std::span<const Transformer::Row>, const float*) {
+    health_->prefill.move();
+    health_->decode.move();
+  });
   supervisor_.start(actor("scheduler"),
                     [this](uint64_t incarnation) { run_scheduler_actor(incarnation); });
   start_worker(kPrefillActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
@@ -230,6 +235,9 @@ void ModelHost::run_store(uint64_t incarnation) {
                    });
 }
 
+static_assert(ReaderSliceLimits{}.usual_tokens == Transformer::kRowsUsual);
+static_assert(ReaderSliceLimits{}.tokens_max == Transformer::kRowsMax);
+
 SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   const std::lock_guard lock(options_mutex_);
   SchedulerOptions scheduler;
@@ -246,7 +254,7 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   scheduler.max_pinned = options_.max_pinned;
   scheduler.chunk_memory_ratio = options_.chunk_memory_ratio;
   scheduler.keep_pages = store_ != nullptr;
-  scheduler.planner.slice_tokens_max = Transformer::kRowsMax;
+  scheduler.planner.slice_tokens_max = Transformer::kRowsUsual;
   return scheduler;
 }
 

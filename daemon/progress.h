@@ -28,12 +28,15 @@ class WorkMeter {
     WorkMeter& meter_;
   };
 
-  // Grows whenever a piece begins or ends.
-  uint64_t moves() const { return begun_ + ended_; }
+  // Notes that a part of a long piece is done.
+  void move() { ++parts_; }
+  // Grows whenever a piece begins or ends, or a part of it is done.
+  uint64_t moves() const { return begun_ + parts_ + ended_; }
   bool working() const { return begun_ != ended_; }
 
  private:
   std::atomic<uint64_t> begun_{0};
+  std::atomic<uint64_t> parts_{0};
   std::atomic<uint64_t> ended_{0};
 };
 

@@ -24,13 +24,11 @@ int64_t page_of(int64_t position) {
 }  // namespace
 
 AttentionPass::AttentionPass(const ModelConfig& config, const Kernels& kernels,
-                             const KvLayout& layout, ThreadPool& pool, int rows_max,
-                             size_t stage_bytes)
+                             const KvLayout& layout, ThreadPool& pool, size_t stage_bytes)
     : config_(config),
       kernels_(kernels),
       layout_(layout),
       pool_(pool),
-      rows_max_(rows_max),
       pages_max_(stage_pages(layout, stage_bytes)),
       windows_(config.window),
       scratch_floats_(round_up(attention_scratch_floats(config.head_dim), size_t{16})) {
@@ -129,9 +127,10 @@ const AttentionPass::View& AttentionPass::view_of(const Sequence& sequence, int 
 
 // The parts are read in the order in which attend() uses them.
 void AttentionPass::begin_reading() {
-  if (stream_ == nullptr) {
-    stream_ = std::make_unique<KvPartStream>(layout_.part_stride(), pages_max_);
-    totals_ = allocate_aligned(sizeof(float) * rows_max_ * config_.query_heads *
+  if (!stream_) stream_ = std::make_unique<KvPartStream>(layout_.part_stride(), pages_max_);
+  if (totals_rows_ < rows_.size()) {
+    totals_rows_ = rows_.size();
+    totals_ = allocate_aligned(sizeof(float) * totals_rows_ * config_.query_heads *
                                attention_total_floats(config_.head_dim));
   }
   std::vector<KvPartStream::Piece> pieces;

@@ -31,9 +31,9 @@ class AttentionPass {
   // fits, whatever its size.
   static constexpr size_t kStageBytes = size_t{32} << 20;
 
-  // Passes have up to `rows_max` rows. `stage_bytes` is for tests.
+  // `stage_bytes` is for tests.
   AttentionPass(const ModelConfig& config, const Kernels& kernels, const KvLayout& layout,
-                ThreadPool& pool, int rows_max, size_t stage_bytes = kStageBytes);
+                ThreadPool& pool, size_t stage_bytes = kStageBytes);
   AttentionPass(const AttentionPass&) = delete;
   AttentionPass& operator=(const AttentionPass&) = delete;
 
@@ -116,7 +116,6 @@ class AttentionPass {
   const Kernels& kernels_;
   const KvLayout layout_;
   ThreadPool& pool_;
-  const int rows_max_;
   const size_t pages_max_;    // of one stage
   std::vector<int> windows_;  // the different windows of the layers
   AlignedBytes scratch_;      // [threads, scratch_floats_]
@@ -129,7 +128,8 @@ class AttentionPass {
   std::vector<std::unique_ptr<Sequence>> sequences_;
   // Made when a pass first has absent pages.
   std::unique_ptr<KvPartStream> stream_;
-  AlignedBytes totals_;  // [rows_max, query heads, attention_total_floats]
+  size_t totals_rows_ = 0;
+  AlignedBytes totals_;  // [totals_rows_, query heads, attention_total_floats]
 };
 
 }  // namespace cascade

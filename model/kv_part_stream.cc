@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace cascade {
 namespace {
@@ -48,7 +49,12 @@ Result<const uint8_t*> KvPartStream::next() {
   CHECK(piece < pieces_.size());
   ++taken_;  // lets go of the piece before it
   changed_.notify_all();
-  changed_.wait(lock, [&] { return read_ > piece || error_; });
+  const auto has_it = [&] { return read_ > piece || error_; };
+  if (!has_it()) {
+    const int64_t begin_us = system_clock().monotonic_us();
+    changed_.wait(lock, has_it);
+    pieces_[piece].reader->waited(system_clock().monotonic_us() - begin_us);
+  }
   if (read_ <= piece) return *error_;
   return buffer(piece);
 }

@@ -27,8 +27,8 @@ Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weigh
   estimate.page_bytes = kv_layout(config, demand.kv_type).page_bytes();
   const bool quantized =
       demand.weight_type == WeightType::kInt8 || demand.weight_type == WeightType::kInt4;
-  estimate.activation_bytes = activation_sizes(config, quantized, Transformer::kRowsMax)
-                                  .bytes(Transformer::kRowsMax, demand.threads);
+  estimate.activation_bytes =
+      activation_sizes(config, quantized, demand.rows).bytes(demand.rows, demand.threads);
   const auto pages_each = static_cast<uint64_t>((demand.tokens + kPageTokens - 1) / kPageTokens);
   const auto pages = checked_mul(pages_each, static_cast<uint64_t>(demand.sequences));
   const auto kv_bytes = pages ? checked_mul(*pages, estimate.page_bytes) : std::nullopt;

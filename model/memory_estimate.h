@@ -14,6 +14,7 @@ struct MemoryDemand {
   WeightType weight_type = WeightType::kBf16;
   KvType kv_type = KvType::kBf16;
   int threads = 1;
+  int rows = 512;      // computed together, at most (Transformer::kRowsUsual)
   int64_t tokens = 1;  // of one sequence
   int64_t sequences = 1;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <numeric>
 
 #include "base/check.h"
@@ -16,6 +17,21 @@
 #include "model/activations.h"
 
 namespace cascade {
+namespace {
+
+bool is_quantized(const Weights& weights) {
+  return weights.layers.front().qkv.matrix.quantized() || weights.lm_head().quantized();
+}
+
+// Memory for all activations but the scratch memory of threads.
+PackedMemory activation_memory(const ActivationSizes& sizes, int rows) {
+  const size_t floats = sizes.floats(rows, /*threads=*/0);
+  auto memory = PackedMemory::allocate(floats * sizeof(float) + sizes.quantized_bytes);
+  if (!memory.ok()) throw std::bad_alloc();
+  return *std::move(memory);
+}
+
+}  // namespace
 
 KvLayout kv_layout(const ModelConfig& config, KvType type) {
   KvLayout layout;
@@ -36,10 +52,10 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
       kernels_(kernels),
       layout_(layout),
       pool_(pool),
-      attention_pass_(config_, kernels, layout, pool, kRowsMax) {
-  const bool quantized =
-      weights.layers.front().qkv.matrix.quantized() || weights.lm_head().quantized();
-  const ActivationSizes sizes = activation_sizes(config, quantized, kRowsMax);
+      attention_pass_(config_, kernels, layout, pool),
+      memory_(
+          activation_memory(activation_sizes(config, is_quantized(weights), kRowsMax), kRowsMax)) {
+  const ActivationSizes sizes = activation_sizes(config, is_quantized(weights), kRowsMax);
   const int rotary_dim = config.rope.rotary_dim(config.head_dim);
   ropes_.emplace_back(config.rope, rotary_dim);
   if (sizes.ropes > 1) ropes_.emplace_back(config.local_rope, rotary_dim);
@@ -50,9 +66,7 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   angles_stride_ = sizes.angles;
   output_stride_ = sizes.output;
   attention_stride_ = sizes.attention;
-  // The scratch memory of threads is attention_pass_'s.
-  memory_ = allocate_aligned(sizes.floats(kRowsMax, /*threads=*/0) * sizeof(float));
-  float* next = reinterpret_cast<float*>(memory_.get());
+  float* next = reinterpret_cast<float*>(memory_.data());
   const auto take = [&next](size_t floats) { return std::exchange(next, next + floats); };
   residual_ = take(sizes.hidden * kRowsMax);
   normed_ = take(sizes.hidden * kRowsMax);
@@ -62,8 +76,8 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   projected_ = take(output_stride_ * kRowsMax);
   cos_ = take(sizes.angles * kRowsMax * sizes.ropes);
   sin_ = take(sizes.angles * kRowsMax * sizes.ropes);
-  if (!quantized) return;
-  quantized_ = allocate_aligned(sizes.quantized_bytes);
+  if (!is_quantized(weights)) return;
+  quantized_ = reinterpret_cast<uint8_t*>(next);
   expanded_bytes_ = sizes.expanded_bytes;
   expanded_ = allocate_aligned(expanded_bytes_ * pool.threads());
 }
@@ -174,14 +188,14 @@ void Transformer::embed(std::span<const Slice> slices) {
 }
 
 void Transformer::set_input(const PackedMatrix& w, const float* x, int rows, int row) {
-  if (w.quantized()) kernels_.quantize_row(x, w.k, quantized_.get(), rows, row);
+  if (w.quantized()) kernels_.quantize_row(x, w.k, quantized_, rows, row);
 }
 
 void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows,
                            float* y, int panel_begin, int panel_end, int thread) {
   const size_t y_stride = w.n_padded;
   if (w.quantized()) {
-    kernels_.quantized_gemm({&w, quantized_.get(), y, y_stride, rows, panel_begin, panel_end,
+    kernels_.quantized_gemm({&w, quantized_, y, y_stride, rows, panel_begin, panel_end,
                              expanded_.get() + thread * expanded_bytes_});
   } else {
     kernels_.gemm({&w, x, x_stride, y, y_stride, rows, panel_begin, panel_end});

@@ -11,6 +11,7 @@
 #include "kernels/thread_pool.h"
 #include "model/attention_pass.h"
 #include "model/config.h"
+#include "model/packed_memory.h"
 #include "model/rope.h"
 #include "model/slice.h"
 #include "model/weights.h"
@@ -27,10 +28,13 @@ KvLayout kv_layout(const ModelConfig& config, KvType type);
 // Owns its activation buffers, so one call at a time. Weights, kernels and pool must outlive it.
 class Transformer {
  public:
-  // The largest number of rows that are computed together; more rows are cut into passes. 512 rows
-  // make the weights' traffic small against arithmetic (over 100 operations a byte), and their
-  // activations fit a few MiB.
-  static constexpr int kRowsMax = 512;
+  // The number of rows that callers should compute together: 512 rows make the weights' traffic
+  // small against arithmetic (over 100 operations a byte), and their activations fit a few MiB.
+  static constexpr int kRowsUsual = 512;
+  // The largest number of rows that are computed together; more rows are cut into passes. A pass
+  // reads absent pages once, so more rows make that traffic smaller. The memory of rows that were
+  // never computed is not taken from the system.
+  static constexpr int kRowsMax = 2048;
 
   Transformer(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
               const KvLayout& layout, ThreadPool& pool);
@@ -48,7 +52,8 @@ class Transformer {
 
   using Row = SliceRow;
   // Called after every layer with the rows of the pass and their residual stream
-  // [rows, hidden_size]; after the last layer with the wanted rows only. For measurements.
+  // [rows, hidden_size]; after the last layer with the wanted rows only. For measurements and
+  // signs of life.
   using Observer = std::function<void(int layer, std::span<const Row>, const float* residual)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
@@ -91,7 +96,7 @@ class Transformer {
   // The pass in progress; buffers are [kRowsMax, ...].
   std::vector<Row> rows_;
   AttentionPass attention_pass_;
-  AlignedBytes memory_;
+  PackedMemory memory_;  // all that follows
   size_t qkv_stride_, gate_up_stride_, attention_stride_, output_stride_;
   float* residual_;   // [rows, hidden_size]
   float* normed_;     // [rows, hidden_size]
@@ -100,11 +105,11 @@ class Transformer {
   float* gate_up_;    // [rows, gate_up_stride]
   float* projected_;  // [rows, output_stride]
   size_t angles_stride_;
-  float* cos_;                 // [ropes][kRowsMax, angles_stride]: rotary_dim / 2 each
-  float* sin_;                 // the same
-  AlignedBytes quantized_;     // rows of quantised input
-  AlignedBytes expanded_;      // [threads]: scratch of quantised products
-  size_t expanded_bytes_ = 0;  // of one thread
+  float* cos_;                    // [ropes][kRowsMax, angles_stride]: rotary_dim / 2 each
+  float* sin_;                    // the same
+  uint8_t* quantized_ = nullptr;  // rows of quantised input, if weights are quantised
+  AlignedBytes expanded_;         // [threads]: scratch of quantised products
+  size_t expanded_bytes_ = 0;     // of one thread
 };
 
 }  // namespace cascade

@@ -87,6 +87,9 @@ void fields(A& a, M& m) {
   a.numbers("top_token_ids", m.top_token_ids);
   a.numbers("top_logprobs", m.top_logprobs);
   a.optional("lost_page", m.lost_page);
+  a.required("read_bytes", m.read_bytes);
+  a.required("read_us", m.read_us);
+  a.required("read_wait_us", m.read_wait_us);
 }
 
 template <class A, Is<DecodeSequence> M>

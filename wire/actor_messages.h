@@ -105,6 +105,11 @@ struct PrefillDone {
   // A leased page, by its place in the chain, that could not be read and must be computed again.
   // The job was not done.
   std::optional<int32_t> lost_page = {};
+  // What was read of leased pages. The time of the reads, and the part of it in which nothing was
+  // computed.
+  int64_t read_bytes = 0;
+  int64_t read_us = 0;
+  int64_t read_wait_us = 0;
 };
 
 struct DecodeSequence {

@@ -46,7 +46,7 @@ double sampled_token_cost(const SpeedEstimate& speed) {
 // running prompts and those before it in the queue; if it runs, they are the running prompts that
 // are shorter.
 double us_before_answer(const Request& request, const RequestTable& requests,
-                        const PrefillTime& time) {
+                        const PrefillTime& time, const PageSpills& spills, double token_bytes) {
   const auto done = [](const Request& other) {
     const int64_t committed = other.sequence ? other.sequence->committed() : 0;
     const bool more_is_known = other.loading || !other.sequence;
@@ -54,7 +54,10 @@ double us_before_answer(const Request& request, const RequestTable& requests,
   };
   const auto size = [](const Request& other) { return static_cast<int64_t>(other.chain().size()); };
   const auto left = [&](const Request& other) { return size(other) - done(other); };
-  const auto us = [&](const Request& other) { return time.us(done(other), size(other)); };
+  const auto us = [&](const Request& other) {
+    const ReaderSlices::Rest rest = {done(other), size(other), time.us(done(other), size(other))};
+    return rest.compute_us + (other.reader ? spills.wait_us(rest, token_bytes) : 0);
+  };
   const bool waits = request.state == RequestState::kWaiting;
   double total_us = us(request);
   for (const uint64_t handle : requests.prefilling()) {
@@ -301,8 +304,9 @@ void SchedulerCore::send_progress(Request& request) {
     const double us = static_cast<double>(now - request.prefill_start_us);
     progress.tokens_per_s = static_cast<double>(computed) / us * 1e6;
   }
-  progress.eta_us =
-      static_cast<int64_t>(us_before_answer(request, requests_, compute_.speed.prefill_time()));
+  const double token_bytes = static_cast<double>(arena_.page_bytes()) / kPageTokens;
+  progress.eta_us = static_cast<int64_t>(us_before_answer(
+      request, requests_, compute_.speed.prefill_time(), disk_.spills, token_bytes));
   request.last_sent_us = now;
   outbox_.reply(request, progress);
 }
@@ -311,10 +315,14 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   const std::optional<InFlight> answered = compute_.slices.take(done.job);
   if (!answered) return;  // from before the actor's restart
   const InFlight& job = *answered;
-  const bool reads = !job.idle && requests_.at(job.requests.front()).reader;
-  if (!done.error && !reads) {  // the disk's time says nothing about other prompts
-    compute_.speed.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us,
-                               job.position);
+  const auto tokens = static_cast<int64_t>(job.tokens.size());
+  if (!done.error && !done.lost_page) {
+    // The disk's time says nothing about other prompts.
+    compute_.speed.add_prefill(tokens, done.compute_us - done.read_wait_us, job.position);
+    if (!job.repair) {
+      disk_.spills.computed(
+          {tokens, done.compute_us, done.read_bytes, done.read_us, done.read_wait_us});
+    }
   }
   if (job.idle) return idle_.computed(job.tokens, done.error.has_value());
   if (!requests_.decoding().empty()) compute_.prompt_budget.prefilled(done.compute_us);

@@ -100,8 +100,8 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            }},
           {},
           {options_.keep_pages && static_cast<size_t>(model.config.layers) <= kKvPartsMax,
-           arena.page_count(), options_.planner.slice_tokens_max, clock_, jobs_, outbox_, index_,
-           disk_.stored, requests_,
+           arena.page_count(), options_.reader_slices, clock_, jobs_, outbox_, index_, disk_.stored,
+           requests_,
            [this](Request& request, int64_t tokens) {
              (void)load_advanced(request, tokens, /*more=*/false);
            }},

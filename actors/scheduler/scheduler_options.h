@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "cache/eviction.h"
 #include "cache/planner.h"
+#include "cache/reader_slices.h"
 
 namespace cascade {
 
@@ -28,6 +29,7 @@ struct SchedulerOptions {
   int chunk_puts_max = 64;       // being tokenized; also the limit for texts of clients
   int64_t stop_us = 10'000'000;  // how long stop() may take
   PlannerLimits planner;
+  ReaderSliceLimits reader_slices;
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;  // of outputs whose request names none
   double max_pinned = 0.5;          // share of the pool's pages that pins may keep from eviction

@@ -11,7 +11,7 @@ namespace {
 // The number of rows of logits at once: with the largest vocabularies 16 rows take about 10 MB.
 constexpr int kLogitRows = 16;
 // The number of tokens of a slice whose chain lies in a file.
-constexpr int kSpilledSliceTokens = Transformer::kRowsMax;
+constexpr int kSpilledSliceTokens = Transformer::kRowsUsual;
 
 }  // namespace
 

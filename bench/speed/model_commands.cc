@@ -19,7 +19,7 @@ namespace {
 
 using bench::SpilledChain;
 
-constexpr int kSliceTokens = Transformer::kRowsMax;
+constexpr int kSliceTokens = Transformer::kRowsUsual;
 constexpr int kDecodeSteps = 16;  // steps in one sample of decode
 
 int64_t pages_of(int64_t tokens) {

@@ -150,6 +150,8 @@ TEST(LeasedPages, jobs_have_the_bits_of_jobs_with_all_pages_in_memory) {
   const wire::PrefillDone done =
       run_prefill(world.engine(), world.last_slice(world.leased_chain(10)));
   EXPECT_FALSE(done.error || done.lost_page);
+  EXPECT_GT(done.read_bytes, 0);
+  EXPECT_EQ(world.first.read_bytes, 0);
   EXPECT_EQ(done.token, world.first.token);
   EXPECT_EQ(std::bit_cast<uint32_t>(done.logprob), std::bit_cast<uint32_t>(world.first.logprob));
   EXPECT_EQ(world.page_bytes(10).substr(0, 2000), world.page_bytes(3).substr(0, 2000));

@@ -114,6 +114,15 @@ TEST(WorkMeter, moves_when_work_begins_and_when_it_ends) {
   EXPECT_EQ(meter.moves(), before + 2);
 }
 
+TEST(WorkMeter, moves_when_a_part_of_a_piece_is_done) {
+  WorkMeter meter;
+  const WorkMeter::Piece piece(meter);
+  const uint64_t before = meter.moves();
+  meter.move();
+  EXPECT_GT(meter.moves(), before);
+  EXPECT_TRUE(meter.working());
+}
+
 TEST(WorkMeter, ends_a_piece_that_throws) {
   WorkMeter meter;
   try {

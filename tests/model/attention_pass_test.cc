@@ -23,7 +23,6 @@ namespace {
 constexpr int kPassDim = 8, kQueryHeads = 4, kKvHeads = 2, kPassLayers = 3;
 constexpr size_t kPassWidth = size_t{kPassDim} * kQueryHeads;
 constexpr int kChainTokens = 3500;  // four splits
-constexpr int kPassRowsMax = 64;
 constexpr int kMiddleWindow = 700;  // of the middle layer
 
 ModelConfig config_with_windows() {
@@ -121,7 +120,7 @@ class Passes {
   Passes(KvType type, size_t stage_bytes, int threads)
       : layout_(kv_layout(config_, type)),
         pool_(threads),
-        pass_(config_, **kernels_for(best_isa()), layout_, pool_, kPassRowsMax, stage_bytes) {}
+        pass_(config_, **kernels_for(best_isa()), layout_, pool_, stage_bytes) {}
 
   const KvLayout& layout() const { return layout_; }
 

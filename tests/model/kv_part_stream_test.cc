@@ -7,6 +7,7 @@
 #include <atomic>
 #include <semaphore>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace cascade {
@@ -32,6 +33,9 @@ class FakeReader : public KvPartReader {
     return {};
   }
 
+  void waited(int64_t) override { ++waits; }
+
+  int waits = 0;
   std::atomic<bool> held = false;  // every read waits for `go_on`
   std::counting_semaphore<> begun{0}, go_on{0};
   std::atomic<int> reads = 0;
@@ -70,6 +74,22 @@ TEST(KvPartStream, gives_all_pieces_in_order) {
     }
     stream.stop();
   }
+}
+
+TEST(KvPartStream, tells_the_reader_that_it_had_to_wait) {
+  KvPartStream stream(kPartBytes, kPagesMax);
+  FakeReader reader;
+  const Pieces pieces(reader, 1);
+  reader.held = true;
+  // The other thread is hardly ever quicker than this one.
+  for (int i = 0; i < 1000 && reader.waits == 0; ++i) {
+    stream.start(pieces.all);
+    std::thread opener([&] { reader.go_on.release(); });
+    ASSERT_TRUE(stream.next().ok());
+    opener.join();
+    stream.stop();
+  }
+  EXPECT_EQ(reader.waits, 1);
 }
 
 TEST(KvPartStream, reads_one_piece_ahead_and_never_into_the_piece_in_use) {

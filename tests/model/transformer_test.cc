@@ -271,6 +271,21 @@ TEST(Transformer, a_mode_without_sinks_is_the_models_own_window) {
   EXPECT_EQ(trace({100, 100}, {64, 64}), own);
 }
 
+TEST(Transformer, a_slice_that_is_longer_than_a_pass_is_cut) {
+  RandomModel model;
+  Random random(test_seed());
+  const Ids ids = random_ids(random, Transformer::kRowsMax + 100, 50);
+  ThreadPool pool(2);
+  Transformer transformer = model.transformer(pool);
+  std::vector<size_t> rows;
+  transformer.observe([&](int layer, std::span<const Transformer::Row> pass, const float*) {
+    if (layer == 0) rows.push_back(pass.size());
+  });
+  const Trace whole = run_chain(transformer, model.layout(), ids, ids.size());
+  EXPECT_EQ(rows, (std::vector<size_t>{Transformer::kRowsMax, 100}));
+  EXPECT_EQ(run_chain(transformer, model.layout(), ids, 700), whole);
+}
+
 TEST(Transformer, with_a_mode_bits_depend_neither_on_slices_nor_on_batches_nor_on_hidden_pages) {
   RandomModel model;
   Random random(test_seed());

@@ -17,9 +17,6 @@ static_assert(wire::kLeasedPage == kLeasedPage, "jobs name leased pages as the c
 // The store reads a block of each page that it leases, and others wait for it meanwhile.
 constexpr size_t kLeasedAtOnceMax = 512;
 
-// A reader computes a third of its working pages, while another third is written and the last third
-// is leased.
-constexpr int64_t kStages = 3;
 // One page is begun, one is computed, one is written, one is leased.
 constexpr int64_t kWorkingPagesMin = 4;
 
@@ -28,12 +25,15 @@ constexpr int64_t kLeaseRetryUs = 2'000'000;
 
 }  // namespace
 
-PageSpills::PageSpills(bool keeps_pages, size_t pool_pages, int64_t slice_tokens,
+PageSpills::PageSpills(bool keeps_pages, size_t pool_pages, const ReaderSliceLimits& slices,
                        const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index,
                        StoredPages& stored, const RequestTable& requests, Adopted adopted)
-    : working_pages_(std::max(kWorkingPagesMin, std::min(kStages * slice_tokens / kPageTokens,
-                                                         static_cast<int64_t>(pool_pages) / 2))),
-      possible_(keeps_pages && static_cast<int64_t>(pool_pages) > working_pages_),
+    : pool_pages_(static_cast<int64_t>(pool_pages)),
+      working_pages_(std::max(
+          kWorkingPagesMin,
+          std::min(kReaderSliceStages * reader_slice_tokens_max(pool_pages_, slices) / kPageTokens,
+                   pool_pages_ / 2))),
+      possible_(keeps_pages && pool_pages_ > working_pages_),
       clock_(clock),
       jobs_(jobs),
       outbox_(outbox),
@@ -41,12 +41,18 @@ PageSpills::PageSpills(bool keeps_pages, size_t pool_pages, int64_t slice_tokens
       stored_(stored),
       requests_(requests),
       adopted_(std::move(adopted)),
-      leasing_(jobs, {Actor::kStore}, [this](PendingJobs<Leasing>::All&& lost) {
-        for (auto& [number, leasing] : lost) ask(std::move(leasing));
-      }) {}
+      leasing_(jobs, {Actor::kStore},
+               [this](PendingJobs<Leasing>::All&& lost) {
+                 for (auto& [number, leasing] : lost) ask(std::move(leasing));
+               }),
+      slices_(slices) {}
 
-int64_t PageSpills::slice_tokens() const {
-  return std::max<int64_t>(1, working_pages_ / kStages) * kPageTokens;
+int64_t PageSpills::slice_tokens_max() const {
+  return std::max<int64_t>(1, working_pages_ / kReaderSliceStages) * kPageTokens;
+}
+
+double PageSpills::wait_us(const ReaderSlices::Rest& rest, double token_bytes) const {
+  return slices_.wait_us(rest, pool_pages_ * kPageTokens, token_bytes, slice_tokens_max());
 }
 
 std::vector<Request*> PageSpills::readers() const {
@@ -75,15 +81,16 @@ int64_t PageSpills::pages_owed() const {
 
 int64_t PageSpills::slice_end(const Request& reader, int64_t planned) const {
   const int64_t begin = reader.sequence->committed() / kPageTokens * kPageTokens;
-  const int64_t end = std::min(begin + slice_tokens(), std::ssize(reader.chain()));
+  const int64_t end =
+      std::min(begin + slices_.tokens(slice_tokens_max()), std::ssize(reader.chain()));
   return requests_.decoding().empty() ? end : std::min(end, planned);
 }
 
 bool PageSpills::is_ready(const Request& request) const {
   if (!request.reader) return !request.loading;
   const int64_t left = std::ssize(request.chain()) - request.sequence->committed();
-  return is_ready(request,
-                  request.state == RequestState::kDecoding ? 1 : std::min(left, slice_tokens()));
+  const int64_t next = std::min(left, slices_.tokens(slice_tokens_max()));
+  return is_ready(request, request.state == RequestState::kDecoding ? 1 : next);
 }
 
 bool PageSpills::is_ready(const Request& request, int64_t tokens) const {

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/result.h"
 #include "cache/chain_index.h"
+#include "cache/reader_slices.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -30,10 +31,10 @@ class PageSpills {
   // The request's sequence has adopted pages on disk that hold `tokens`.
   using Adopted = std::function<void(Request& request, int64_t tokens)>;
 
-  // With `keeps_pages` false nothing is on disk. `pool_pages` is the size of the KV memory,
-  // `slice_tokens` that of a slice. The references outlive this.
-  PageSpills(bool keeps_pages, size_t pool_pages, int64_t slice_tokens, const Clock& clock,
-             Jobs& jobs, Outbox& outbox, ChainIndex& index, StoredPages& stored,
+  // With `keeps_pages` false nothing is on disk. `pool_pages` is the size of the KV memory. The
+  // references outlive this.
+  PageSpills(bool keeps_pages, size_t pool_pages, const ReaderSliceLimits& slices,
+             const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index, StoredPages& stored,
              const RequestTable& requests, Adopted adopted);
 
   // Whether sequences may be longer than memory: pages are kept on disk, and memory has room for
@@ -42,9 +43,13 @@ class PageSpills {
   // The most pages that a reader is promised: its working pages, and one to repair a lost page.
   int64_t promised_pages() const { return working_pages_ + 1; }
   // Returns where the next slice of the reader's prompt ends, if it would end at `planned` for any
-  // other request. Each slice reads from disk what memory has no room for, so slices are long
-  // unless somebody waits for tokens.
+  // other request. Slices are as long as reading what memory has no room for makes useful, unless
+  // somebody waits for tokens.
   int64_t slice_end(const Request& reader, int64_t planned) const;
+  // Notes how long a slice of a reader took.
+  void computed(const ReaderSlices::Measured& slice) { slices_.add(slice); }
+  // About how long the rest of a reader's prompt will wait for the disk.
+  double wait_us(const ReaderSlices::Rest& rest, double token_bytes) const;
   // Whether a job may compute the next `tokens` tokens of the running request now. Of a reader: it
   // may take the pages for them, and all pages that it has can be read. Without `tokens` it asks
   // for the next slice of a prompt, or for one token of an answer.
@@ -92,12 +97,13 @@ class PageSpills {
   };
   // Readers that run.
   std::vector<Request*> readers() const;
-  int64_t slice_tokens() const;
+  int64_t slice_tokens_max() const;
   void ask(Leasing&& leasing);
   void note_leased(const Leasing& leasing, std::span<const uint32_t> leases);
   void adopt(Request& reader, const Leasing& leasing, std::span<const uint32_t> leases);
   void give_up(std::span<const uint32_t> leases);
 
+  const int64_t pool_pages_;
   const int64_t working_pages_;
   const bool possible_;
   const Clock& clock_;
@@ -108,6 +114,7 @@ class PageSpills {
   const RequestTable& requests_;
   const Adopted adopted_;
   PendingJobs<Leasing> leasing_;
+  ReaderSlices slices_;
   std::optional<Error> error_;
   int64_t lease_after_us_ = 0;  // monotonic time before which nothing is leased
 };

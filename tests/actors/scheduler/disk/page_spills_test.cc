@@ -17,7 +17,8 @@ using testing::count_up;
 using testing::Tokens;
 
 constexpr size_t kPoolPages = 12;
-constexpr int64_t kSliceTokens = 128;  // two pages: six working pages
+// Slices of two pages: six working pages.
+constexpr ReaderSliceLimits kSlices = {.usual_tokens = 128, .tokens_max = 128};
 
 class PageSpillsTest : public testing::RoomTest {
  protected:
@@ -67,7 +68,7 @@ class PageSpillsTest : public testing::RoomTest {
   std::vector<int64_t> adopted_;
   PageSpills spills_{/*keeps_pages=*/true,
                      kPoolPages,
-                     kSliceTokens,
+                     kSlices,
                      clock_,
                      jobs_,
                      outbox_,
@@ -81,8 +82,8 @@ TEST_F(PageSpillsTest, need_a_disk_and_more_memory_than_working_pages) {
   EXPECT_TRUE(spills_.possible());
   EXPECT_EQ(spills_.promised_pages(), 7);  // one for repairs
   const auto other = [&](bool keeps_pages, size_t pool) {
-    return PageSpills(keeps_pages, pool, kSliceTokens, clock_, jobs_, outbox_, memory_.index,
-                      stored_, requests_, {});
+    return PageSpills(keeps_pages, pool, kSlices, clock_, jobs_, outbox_, memory_.index, stored_,
+                      requests_, {});
   };
   EXPECT_FALSE(other(false, 100).possible());
   EXPECT_FALSE(other(true, 4).possible());
