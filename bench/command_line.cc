@@ -14,14 +14,17 @@ CLI::Validator not_empty() {
   return CLI::Validator(check, "");
 }
 
+CLI::Option* add_kv_memory(CLI::App* command, int64_t& kv_memory, const std::string& what) {
+  return command->add_option("--kv-memory", kv_memory, what)
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->check(CLI::Range(int64_t{1}, INT64_MAX));
+}
+
 void add_spill_options(CLI::App* command, int64_t& kv_memory, std::string& spill_dir) {
   auto* const memory_option =
-      command
-          ->add_option("--kv-memory", kv_memory,
-                       "the most memory for K and V of one sequence, such as 1G, beside 64 MiB of "
-                       "buffers; the rest is read from a file (default: all are in memory)")
-          ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
-          ->check(CLI::Range(int64_t{1}, INT64_MAX));
+      add_kv_memory(command, kv_memory,
+                    "the most memory for K and V of one sequence, such as 1G, beside 64 MiB of "
+                    "buffers; the rest is read from a file (default: all are in memory)");
   command->add_option("--spill-dir", spill_dir, "folder of the file of --kv-memory")
       ->capture_default_str()
       ->needs(memory_option);

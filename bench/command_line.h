@@ -15,6 +15,8 @@ inline constexpr int kExitUsage = 2;  // the command line is wrong
 // Refuses an empty text.
 CLI::Validator not_empty();
 
+// Adds --kv-memory, a size; `what` says what it is.
+CLI::Option* add_kv_memory(CLI::App* command, int64_t& kv_memory, const std::string& what);
 // Adds --kv-memory, a size, and --spill-dir, which has a meaning only with it: the memory for K and
 // V of one sequence, and the folder of the file for the rest (bench/spilled_chain.h).
 void add_spill_options(CLI::App* command, int64_t& kv_memory, std::string& spill_dir);

@@ -170,8 +170,8 @@ ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens, Where where)
   }
 }
 
-Miss ChainIndex::explain(TenantId tenant, Tokens tokens) const {
-  const Match found = match(tenant, tokens);
+Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
+  const Match found = match(tenant, tokens, where);
   Miss miss{MissReason::kNone, found.tokens()};
   if (found.tokens() == static_cast<int64_t>(tokens.size())) return miss;
   const bool has_absent = by_key_.size() > counts_.nodes;

@@ -84,7 +84,8 @@ class ChainIndex {
   Match match(TenantId tenant, std::span<const int32_t> tokens, Where where = Where::kMemory) const;
   // Returns why match() does not find all of `tokens`, as far as that is known: from the log of
   // removed pages or else from the pages that exist in their place. kNone if match() finds all.
-  Miss explain(TenantId tenant, std::span<const int32_t> tokens) const;
+  Miss explain(TenantId tenant, std::span<const int32_t> tokens,
+               Where where = Where::kMemory) const;
 
   // How a sequence uses the nodes of its chain.
   enum class Use {

@@ -12,6 +12,7 @@
 #include "actors/worker.h"
 #include "daemon/model_catalog.h"
 #include "kernels/kv_format.h"
+#include "persist/kv_record.h"
 
 namespace cascade {
 namespace {
@@ -254,6 +255,18 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   scheduler.max_pinned = options_.max_pinned;
   scheduler.chunk_memory_ratio = options_.chunk_memory_ratio;
   scheduler.keep_pages = store_ != nullptr;
+  if (store_) {
+    const KvOptions& kv = store_->kv().options();
+    scheduler.disk.page_bytes = static_cast<int64_t>(
+        kv_record_bytes(arena_.page_bytes(), static_cast<size_t>(model_->config.layers)));
+    scheduler.disk.bytes_max = options_.disk_bytes_max;
+    scheduler.disk.free_bytes = [folder = store_->directory().kv_folder(),
+                                 reserve = kv.free_bytes_min] {
+      uint64_t bytes = 0;
+      if (system_file_calls().free_bytes(folder, bytes) != 0) return INT64_MAX / 2;  // not known
+      return static_cast<int64_t>(bytes - std::min(bytes, reserve));
+    };
+  }
   scheduler.planner.slice_tokens_max = Transformer::kRowsUsual;
   return scheduler;
 }

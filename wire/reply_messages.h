@@ -37,6 +37,12 @@ struct StatusReply {
   int64_t kv_bytes_used = 0;  // pages in use, shared pages once
   int64_t kv_pages_used = 0;
   int64_t kv_bytes_per_token = 0;
+  // What pages on disk take, and what they may take at the present free space of the disk. Unset:
+  // nothing is kept there, or the tenant is not "local".
+  std::optional<int64_t> kv_disk_bytes = {};
+  std::optional<int64_t> kv_disk_bytes_max = {};
+  // The most tokens that a prompt and its answer may have, in memory or on disk.
+  int64_t sequence_tokens_max = 0;
   int32_t requests_running = 0;
   int32_t requests_waiting = 0;
   int32_t requests_waiting_max = 0;

@@ -28,6 +28,10 @@ std::string prompt_name(const Request& request) {
   return field == "prompt_token_ids" ? "prompt" : field;
 }
 
+std::string in_tokens(int64_t tokens) {
+  return std::to_string(tokens) + " tokens, and an answer takes at least one more";
+}
+
 Error too_long(Request& request, ErrorCode code, const std::string& limit, int64_t room,
                const std::string& size) {
   request.room_tokens = room;
@@ -80,12 +84,18 @@ const char* prompt_field(const wire::GenerateRequest& params) {
   return params.chunks.empty() ? "messages" : "chunks";
 }
 
-Error too_many_tokens(Request& request, int64_t tokens, int64_t room, bool of_memory) {
-  const std::string size =
-      std::to_string(tokens) + " tokens, and an answer takes at least one more";
-  if (!of_memory) return too_long(request, ErrorCode::kInvalidArgument, "This model's", room, size);
-  return too_long(request, ErrorCode::kResourceExhausted,
-                  "With the KV memory that this daemon has (--kv-memory) the", room, size);
+Error too_many_tokens(Request& request, int64_t tokens, int64_t room) {
+  return too_long(request, ErrorCode::kInvalidArgument, "This model's", room, in_tokens(tokens));
+}
+
+Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory, int64_t disk) {
+  std::string limit = "With the KV memory that this daemon has (--kv-memory) the";
+  if (disk > 0) {
+    limit = "This daemon has KV memory (--kv-memory) for " + std::to_string(memory) +
+            " tokens, and a disk (--max-disk) for " + std::to_string(disk) + " tokens: the";
+  }
+  return too_long(request, ErrorCode::kResourceExhausted, limit, std::max(memory, disk),
+                  in_tokens(tokens));
 }
 
 Error too_many_bytes(Request& request, int64_t bytes, int64_t bytes_max, int64_t room) {

@@ -31,11 +31,13 @@ Status check_text_bytes(const ModelConfig& config, Request& request);
 // The field that says what the prompt is: "messages", "prompt", "prompt_token_ids" or "chunks".
 const char* prompt_field(const wire::GenerateRequest& params);
 
-// Returns the error for a prompt of `tokens` tokens when prompt and answer may have `room` tokens,
-// and sets request.room_tokens. With `of_memory` the KV memory is full, not the context. Programs
-// look for the words "maximum context length is" and "reduce the length of" to shorten what they
-// send.
-Error too_many_tokens(Request& request, int64_t tokens, int64_t room, bool of_memory);
+// Returns the error for a prompt of `tokens` tokens when the model's context has `room` tokens for
+// prompt and answer, and sets request.room_tokens. Programs look for the words "maximum context
+// length is" and "reduce the length of" to shorten what they send.
+Error too_many_tokens(Request& request, int64_t tokens, int64_t room);
+// Does the same if the context is long enough, but the KV memory has only `memory` tokens, and the
+// disk only `disk` tokens. 0: the request cannot use the disk.
+Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory, int64_t disk);
 // Does the same for a prompt that is not tokenized because it has more than `bytes_max` bytes.
 Error too_many_bytes(Request& request, int64_t bytes, int64_t bytes_max, int64_t room);
 

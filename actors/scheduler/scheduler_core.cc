@@ -105,6 +105,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            [this](Request& request, int64_t tokens) {
              (void)load_advanced(request, tokens, /*more=*/false);
            }},
+          {options_.disk, disk_.stored},
       },
       idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
             registry_, disk_.loader, tell_of_idle(keep_)),

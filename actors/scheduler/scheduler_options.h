@@ -14,6 +14,14 @@
 
 namespace cascade {
 
+// The disk that pages are kept on.
+struct DiskLimits {
+  int64_t page_bytes = 0;         // that a page takes there; 0: there is no limit
+  int64_t bytes_max = INT64_MAX;  // of all pages
+  // What is left for more pages. Unset: as much as bytes_max says.
+  std::function<int64_t()> free_bytes;
+};
+
 struct SchedulerOptions {
   std::string version;
   int threads = 1;
@@ -37,9 +45,10 @@ struct SchedulerOptions {
   int prompt_leases_max = 1024;     // prompts that have a priority of their own
   int prefixes_max = 1024;          // that clients of all tenants keep
   bool keep_pages = false;          // the store keeps K and V
-  int searches_max = 64;            // under way
-  size_t events_max = 4096;         // kept of each tenant
-  size_t page_uses_max = 262'144;   // notes that a page has text of a chunk
+  DiskLimits disk;
+  int searches_max = 64;           // under way
+  size_t events_max = 4096;        // kept of each tenant
+  size_t page_uses_max = 262'144;  // notes that a page has text of a chunk
   // 64 bits a call, for ids and for the seeds of requests that name none.
   std::function<uint64_t()> random = system_random;
 };

@@ -210,7 +210,7 @@ void SchedulerCore::refuse_starved() {
 Miss SchedulerCore::explain_miss(const Request& request) {
   if (!request.params.reuse) return {MissReason::kReuseOff};
   const TenantId own = tenants_.id(request.client.tenant);
-  Miss miss = index_.explain(own, request.reusable());
+  Miss miss = index_.explain(own, request.reusable(), request.where());
   const bool unknown = miss.reason == MissReason::kNew || miss.reason == MissReason::kDiffers;
   const std::span<const int32_t> wanted = request.reusable();
   if (unknown && miss.position < kPageTokens && wanted.size() >= kPageTokens) {

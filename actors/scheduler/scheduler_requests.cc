@@ -130,7 +130,7 @@ Status SchedulerCore::take_token_ids(Request& request) {
   RETURN_IF_ERROR(check_token_ids(params.prompt_token_ids, model_.config.vocab_size));
   const auto tokens = static_cast<int64_t>(params.prompt_token_ids.size());
   const int64_t context = model_.config.context_tokens_max;
-  if (tokens + 1 > context) return too_many_tokens(request, tokens, context, /*of_memory=*/false);
+  if (tokens + 1 > context) return too_many_tokens(request, tokens, context);
   if (params.retain_output) {
     ASSIGN_OR_RETURN(params.prompt, kept_prompt(model_.tokenizer, params.prompt_token_ids));
   }
@@ -192,15 +192,16 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   const int64_t tokens = std::ssize(done.token_ids) + done.tokens_left_out;
   const int64_t context = model_.config.context_tokens_max;
   if (tokens + 1 > context) {
-    return fail(request, too_many_tokens(request, tokens, context, /*of_memory=*/false));
+    return fail(request, too_many_tokens(request, tokens, context));
   }
   request.prompt = std::move(done.token_ids);
   request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
   const bool may_spill = disk_.spills.possible() && !request.params.output_pinned.value_or(false);
-  if (tokens + 1 > memory && !may_spill) {
-    return fail(request, too_many_tokens(request, tokens, memory, /*of_memory=*/true));
+  const int64_t disk = may_spill ? disk_.room.tokens() : 0;
+  if (tokens + 1 > std::max(memory, disk)) {
+    return fail(request, too_many_to_hold(request, tokens, memory, disk));
   }
   request.max_tokens = answer_tokens(request);
   if (const Status fits = check_top_logprobs(request.params.top_logprobs, request.max_tokens);

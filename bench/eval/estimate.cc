@@ -6,8 +6,11 @@
 #include "bench/eval/commands.h"
 #include "bench/eval/estimate_text.h"
 #include "bench/eval/json_lines.h"
+#include "cache/reader_slices.h"
+#include "model/attention_pass.h"
 #include "model/memory_estimate.h"
 #include "model/model.h"
+#include "persist/kv_record.h"
 
 namespace cascade::eval {
 namespace {
@@ -37,7 +40,7 @@ std::vector<int64_t> usual_lengths(int64_t context_tokens_max) {
 
 // Writes one line for each length.
 Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& rows) {
-  for (const auto& [tokens, needed] : rows) {
+  for (const auto& [tokens, needed, kv_memory_bytes, kv_disk_bytes, memory_bytes] : rows) {
     RETURN_IF_ERROR(write_line({{"weights", to_string(facts.types.weight_type)},
                                 {"why", facts.why},
                                 {"kv", to_string(facts.types.kv_type)},
@@ -50,9 +53,33 @@ Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& r
                                 {"kv_bytes", needed.kv_bytes},
                                 {"activation_bytes", needed.activation_bytes},
                                 {"total_bytes", needed.total_bytes},
+                                {"kv_in_memory_bytes", kv_memory_bytes},
+                                {"kv_disk_bytes", kv_disk_bytes},
+                                {"memory_bytes", memory_bytes},
                                 {"kv_memory_bytes", facts.kv_bytes_max}}));
   }
   return {};
+}
+
+// Says what is in memory and what is on disk. `facts.types` is the demand.
+Result<EstimateRow> row_of(const ModelConfig& config, uint64_t weights_bytes,
+                           const EstimateFacts& facts) {
+  ASSIGN_OR_RETURN(const MemoryEstimate fits, estimate_memory(config, weights_bytes, facts.types));
+  EstimateRow row = {.tokens = facts.types.tokens, .needed = fits};
+  row.kv_memory_bytes = fits.kv_bytes;
+  row.kv_disk_bytes =
+      fits.pages * kv_record_bytes(fits.page_bytes, static_cast<size_t>(config.layers));
+  row.memory_bytes = fits.total_bytes;
+  const uint64_t pages_max = static_cast<uint64_t>(facts.kv_bytes_max) / fits.page_bytes;
+  if (fits.pages <= pages_max) return row;
+  MemoryDemand reading = facts.types;
+  reading.rows = static_cast<int>(
+      reader_slice_tokens_max(static_cast<int64_t>(pages_max), ReaderSliceLimits()));
+  ASSIGN_OR_RETURN(const MemoryEstimate reads, estimate_memory(config, weights_bytes, reading));
+  row.kv_memory_bytes = pages_max * fits.page_bytes;
+  row.memory_bytes = reads.weights_bytes + reads.activation_bytes + 2 * AttentionPass::kStageBytes +
+                     row.kv_memory_bytes;
+  return row;
 }
 
 }  // namespace
@@ -79,19 +106,21 @@ Status estimate(const EstimateOptions& options) {
                                    .sequences = options.sequences},
                          .why = choice.why,
                          .context_tokens_max = config.context_tokens_max,
-                         .kv_bytes_max = default_kv_bytes(memory),
+                         .kv_bytes_max = options.session.kv_memory > 0 ? options.session.kv_memory
+                                                                       : default_kv_bytes(memory),
+                         .kv_memory_is_set = options.session.kv_memory > 0,
                          .memory_bytes = memory.bytes,
                          .memory_set_by = memory.set_by};
   if (lengths.empty()) lengths = usual_lengths(config.context_tokens_max);
   std::vector<EstimateRow> rows;
   for (const int64_t tokens : lengths) {
     facts.types.tokens = tokens;
-    const auto needed = estimate_memory(config, weights_bytes, facts.types);
-    if (!needed.ok()) {
-      const Error& error = needed.error();
+    const auto row = row_of(config, weights_bytes, facts);
+    if (!row.ok()) {
+      const Error& error = row.error();
       return Error{error.code, "--" + error.field, error.message};
     }
-    rows.push_back({tokens, *needed});
+    rows.push_back(*row);
   }
   if (options.json) return write_lines(facts, rows);
   return write_text(estimate_text(facts, rows));

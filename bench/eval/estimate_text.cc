@@ -54,22 +54,29 @@ std::string estimate_text(const EstimateFacts& facts, const std::vector<Estimate
                               " bytes a token as " + std::string(to_string(facts.types.kv_type)));
   text += fact("working space", in_units(any.activation_bytes) + " with " +
                                     std::to_string(facts.types.threads) + " threads");
-  text += "\n" + right("tokens") + right("K and V") + right("in all");
+  text += "\n" + right("tokens") + right("K and V") + right("in memory") + right("on disk") +
+          right("memory in all");
   text += sequences == 1 ? "\n" : "   for " + with_commas(sequences) + " sequences\n";
-  for (const auto& [tokens, needed] : rows) {
-    text += right(with_commas(tokens)) + right(in_units(needed.kv_bytes)) +
-            right(in_units(needed.total_bytes));
-    text += tokens == facts.context_tokens_max ? "   the model's context\n" : "\n";
+  for (const EstimateRow& row : rows) {
+    text += right(with_commas(row.tokens)) + right(in_units(row.needed.kv_bytes)) +
+            right(in_units(row.kv_memory_bytes)) + right(in_units(row.kv_disk_bytes)) +
+            right(in_units(row.memory_bytes));
+    text += row.tokens == facts.context_tokens_max ? "   the model's context\n" : "\n";
   }
   const auto pages = static_cast<uint64_t>(facts.kv_bytes_max) / any.page_bytes;
-  text += "\nWithout kv_memory the daemon gives K and V " +
-          in_units(static_cast<uint64_t>(facts.kv_bytes_max)) + ", half of the " +
-          in_units(static_cast<uint64_t>(facts.memory_bytes)) + " that " +
-          (facts.memory_set_by.empty() ? "this machine has" : facts.memory_set_by + " allows") +
-          ":\nroom for " + with_commas(static_cast<int64_t>(pages) * kPageTokens) +
-          " tokens, and " +
-          in_units(any.weights_bytes + any.activation_bytes + pages * any.page_bytes) +
-          " in all when the KV cache is full.\n";
+  const std::string most = in_units(static_cast<uint64_t>(facts.kv_bytes_max));
+  text += facts.kv_memory_is_set
+              ? "\nWith kv_memory " + most + " there is "
+              : "\nWithout kv_memory the daemon gives K and V " + most + ", half of the " +
+                    in_units(static_cast<uint64_t>(facts.memory_bytes)) + " that " +
+                    (facts.memory_set_by.empty() ? "this machine has"
+                                                 : facts.memory_set_by + " allows") +
+                    ":\n";
+  text +=
+      "room for " + with_commas(static_cast<int64_t>(pages) * kPageTokens) + " tokens, and " +
+      in_units(any.weights_bytes + any.activation_bytes + pages * any.page_bytes) +
+      " in all when the KV cache is full.\nLonger sequences are read from disk where memory has "
+      "no room for them, up to max_disk.\n";
   return text;
 }
 

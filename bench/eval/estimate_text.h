@@ -14,9 +14,11 @@ struct EstimateFacts {
   MemoryDemand types;  // its numbers of tokens are not used
   std::string why;     // why the weights have their type; empty: the type was asked for
   int64_t context_tokens_max = 0;
-  // The bytes that the daemon gives to K and V by default; the bytes of memory of which that is
-  // half; and the control group's file that sets this memory (empty: the machine sets it).
+  // The bytes that the daemon gives to K and V, by default or as asked for; the bytes of memory of
+  // which the default is half; and the control group's file that sets this memory (empty: the
+  // machine sets it).
   int64_t kv_bytes_max = 0;
+  bool kv_memory_is_set = false;  // kv_bytes_max was asked for
   int64_t memory_bytes = 0;
   std::string memory_set_by;
 };
@@ -25,6 +27,12 @@ struct EstimateFacts {
 struct EstimateRow {
   int64_t tokens = 0;
   MemoryEstimate needed;
+  // The part of needed.kv_bytes that is in memory: all, or as much as the daemon gives to K and V.
+  uint64_t kv_memory_bytes = 0;
+  uint64_t kv_disk_bytes = 0;  // of all pages, as the daemon keeps them
+  // The memory of weights, working space and K and V. If these do not fit memory, that includes
+  // longer slices and the buffers that pages are read into.
+  uint64_t memory_bytes = 0;
 };
 
 // "2,112"

@@ -223,6 +223,9 @@ void add_estimate(CLI::App& app, EstimateOptions& options, Status& status) {
       ->add_option("--tokens", options.tokens,
                    "lengths of a sequence (default: several, up to the model's context)")
       ->delimiter(',');
+  bench::add_kv_memory(command, options.session.kv_memory,
+                       "the most memory for K and V, as the daemon's kv_memory; the rest is on "
+                       "disk (default: as the daemon's)");
   command->add_flag("--json", options.json, "prints a JSON object for each length, not a table");
   command->add_option("--sequences", options.sequences, "how many sequences, which share no pages")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))

@@ -8,8 +8,10 @@
 namespace cascade::ctl {
 namespace {
 
+// Begins with a comma; nothing if no speed was measured yet.
 std::string speed(double tokens_per_s) {
-  return std::to_string(static_cast<int64_t>(tokens_per_s + 0.5)) + " tokens/s";
+  if (tokens_per_s <= 0) return "";
+  return ", " + std::to_string(static_cast<int64_t>(tokens_per_s + 0.5)) + " tokens/s";
 }
 
 std::string share(int64_t part, int64_t whole) {
@@ -34,11 +36,21 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
   facts.add("model", status.model + " (" + status.model_type + ", " + status.weight_type + ", " +
                          format_bytes(status.weight_bytes) + ")");
   facts.add("computes with", status.isa + ", " + counted(status.threads, "thread"));
-  facts.add("context", std::to_string(status.context_tokens_max) + " tokens");
+  std::string context = std::to_string(status.context_tokens_max) + " tokens";
+  if (status.sequence_tokens_max > 0 && status.sequence_tokens_max < status.context_tokens_max) {
+    context +=
+        ", of which memory and disk have room for " + std::to_string(status.sequence_tokens_max);
+  }
+  facts.add("context", context);
   facts.add("KV cache",
             format_bytes(status.kv_bytes_used) + " of " + format_bytes(status.kv_bytes_max) +
                 share(status.kv_bytes_used, status.kv_bytes_max) + ", " + status.kv_type + ", " +
                 format_bytes(status.kv_bytes_per_token) + " a token");
+  if (status.kv_disk_bytes && status.kv_disk_bytes_max) {
+    facts.add("KV on disk", format_bytes(*status.kv_disk_bytes) + " of " +
+                                format_bytes(*status.kv_disk_bytes_max) +
+                                share(*status.kv_disk_bytes, *status.kv_disk_bytes_max));
+  }
   facts.add("chunks",
             counted(status.chunks_output, "output") + ", " + counted(status.chunks_input, "input"));
   facts.add("requests", std::to_string(status.requests_running) + " running, " +
@@ -49,10 +61,10 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
                                   std::to_string(status.requests_cancelled) + " cancelled");
   facts.add("prompt tokens", std::to_string(status.tokens_reused) + " reused" +
                                  share(status.tokens_reused, prompt_tokens) + ", " +
-                                 std::to_string(status.tokens_prefilled) + " prefilled, " +
+                                 std::to_string(status.tokens_prefilled) + " prefilled" +
                                  speed(status.prefill_tokens_per_s));
   facts.add("generated tokens",
-            std::to_string(status.tokens_generated) + ", " + speed(status.decode_tokens_per_s));
+            std::to_string(status.tokens_generated) + speed(status.decode_tokens_per_s));
   facts.add("prefilled again", counted(status.tokens_reprefilled, "token") + ", " +
                                    counted(status.reprefills_pending, "output") + " pending");
   facts.add("pages evicted", status.pages_evicted);

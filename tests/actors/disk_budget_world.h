@@ -37,6 +37,7 @@ class DiskBudgetWorld : public ::testing::Test {
     SchedulerOptions scheduler;
     scheduler.keep_pages = true;
     scheduler.max_pinned = max_pinned;
+    scheduler.disk = disk_limits_;
     world_ = std::make_unique<SchedulerWorld>(scheduler, memory_pages, store_.get());
   }
   void tick(int64_t us) {
@@ -68,6 +69,7 @@ class DiskBudgetWorld : public ::testing::Test {
   }
 
   MemoryDisk disk_;
+  DiskLimits disk_limits_;  // that the next scheduler knows of
   bool rebuild_ = false;  // the next start makes the database anew
   std::unique_ptr<Store> store_;
   std::unique_ptr<SchedulerWorld> world_;

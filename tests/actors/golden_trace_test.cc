@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "45d2214cab9be9a2cb6e2d7577cb00ac5e525e280540d6e74298e8787fa3c7ba"},
+     "6a70b69f081ef8e70b0ff934e3446b4b6b4f9beadfbee97113763822a5aad7ee"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "ebc9fee22285a6ee950c5888923c8ac6b7f87644c50b3bd76c17d587f398aa40"},
+     "77857e6bd4db8d97b9a62663b77a17c82f10a11c0d785e3e3b6b00ebabc81adf"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "de65b5311d8c572fa07fb45363d2028a303d5368620d6ca0636b3bf262f63dc0"},
+     "615878fd58cce3473629ff0bbf9ab527440d2b7f83ceee96f07fceb93e93765d"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "02abcb5f7387344d341ae585755c0d2cc1a3073e4a8f5974d786ee5e58ecd700"},
+     "802325679b796d2bc579337e12df34de8bff7e8286868b7b28d6d2acf74bac50"},
 };
 
 uint64_t other_seed() {

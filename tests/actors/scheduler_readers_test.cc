@@ -173,6 +173,29 @@ TEST_F(SchedulerReaders, a_damaged_page_cuts_a_load_short_and_the_rest_is_adopte
   }
 }
 
+TEST_F(SchedulerReaders, prompts_that_fit_neither_memory_nor_disk_are_refused_at_once) {
+  constexpr int64_t kDiskPages = 20, kDiskTokens = kDiskPages * kPageTokens;
+  disk_limits_.page_bytes = 100;
+  disk_limits_.bytes_max = kDiskPages * 100;
+  start(1000, kMemoryPages);
+  const uint64_t number = world_->send(reader_request(1, kDiskTokens));
+  const auto refused = world_->one<wire::ErrorReply>(number);
+  EXPECT_EQ(refused.error.code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(refused.error.field, "prompt_token_ids");
+  EXPECT_EQ(refused.context_tokens_max, kDiskTokens);
+  EXPECT_EQ(refused.error.message,
+            "This daemon has KV memory (--kv-memory) for 512 tokens, and a disk (--max-disk) for "
+            "1280 tokens: the maximum context length is 1280 tokens. However, your prompt has 1280 "
+            "tokens, and an answer takes at least one more. Please reduce the length of the "
+            "prompt.");
+  EXPECT_EQ(world_->status().tokens_prefilled, 0);
+  EXPECT_EQ(world_->status().sequence_tokens_max, kDiskTokens);
+  // An answer is cut to what there is room for.
+  const uint64_t cut = world_->send(reader_request(1, kDiskTokens - 5, 80));
+  EXPECT_EQ(world_->one<wire::Final>(cut).finish_reason, "length");
+  EXPECT_EQ(result(cut).tokens.size(), 5u);
+}
+
 TEST_F(SchedulerReaders, a_full_disk_ends_the_request_with_an_error_and_nothing_else) {
   start(10, kMemoryPages);
   const uint64_t number = world_->post(reader_request(1));

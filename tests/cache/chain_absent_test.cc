@@ -196,6 +196,9 @@ TEST(ChainAbsent, another_sequence_that_computes_an_absent_page_brings_it_back) 
     EXPECT_EQ(reader->pages()[page], other->pages()[page]);
   }
   EXPECT_EQ(memory.index.explain(memory.tenant, count_up(0, 640)).reason, MissReason::kEvicted);
+  EXPECT_EQ(
+      memory.index.explain(memory.tenant, count_up(0, 640), ChainIndex::Where::kAnywhere).reason,
+      MissReason::kNone);
 }
 
 TEST(ChainAbsent, pages_on_disk_are_adopted_without_reading_them) {

@@ -42,11 +42,30 @@ TEST(EstimateSystem, has_a_line_for_each_context_length) {
     EXPECT_EQ(line["total_bytes"], line["weights_bytes"].get<int64_t>() +
                                        line["kv_bytes"].get<int64_t>() +
                                        line["activation_bytes"].get<int64_t>());
+    EXPECT_EQ(line["kv_in_memory_bytes"], line["kv_bytes"]);
+    EXPECT_EQ(line["memory_bytes"], line["total_bytes"]);
+    EXPECT_GT(line["kv_disk_bytes"], line["kv_bytes"]) << "pages have headers there";
     EXPECT_EQ(line["weights"], "int8");
     EXPECT_EQ(line["kv"], "int8");
     EXPECT_EQ(line["threads"], 2);
   }
   EXPECT_EQ(lines.peek(), EOF);
+}
+
+TEST(EstimateSystem, says_what_is_in_memory_and_what_is_on_disk) {
+  const ProgramResult result = estimate({"--json", "--tokens", "640,6400", "--kv-memory", "2M"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(result.out);
+  std::string text;
+  ASSERT_TRUE(std::getline(lines, text));
+  const Json fits = Json::parse(text);
+  EXPECT_EQ(fits["kv_in_memory_bytes"], fits["kv_bytes"]);
+  ASSERT_TRUE(std::getline(lines, text));
+  const Json longer = Json::parse(text);
+  EXPECT_EQ(longer["kv_memory_bytes"], 2 << 20);
+  EXPECT_EQ(longer["kv_in_memory_bytes"], 15 * longer["page_bytes"].get<int64_t>());
+  EXPECT_LT(longer["memory_bytes"], longer["total_bytes"].get<int64_t>() + (65 << 20));
+  EXPECT_THAT(estimate({"--kv-memory", "2M"}).out, HasSubstr("With kv_memory 2.0 MiB"));
 }
 
 TEST(EstimateSystem, needs_no_more_than_a_model_and_has_the_daemons_defaults) {

@@ -65,10 +65,10 @@ const std::vector<Fence>& fences() {
        std::regex("(actors|bench/serve|clients|daemon|wire)/.*"),
        "the service, its clients and bench/serve"},
       // cascadectl checks and copies the state directory of a daemon that does not run, or asks how
-      // much room it has; cascade-bench reads it.
+      // much room it has; cascade-bench reads it, and cascade-eval estimates its size.
       {"The store", std::regex("persist/.*"),
        std::regex("(actors|daemon|persist)/.*|clients/ctl/(offline_state|doctor)\\.(cc|h)|"
-                  "bench/serve/kv_read_speed\\.cc"),
+                  "bench/(serve/kv_read_speed|eval/estimate)\\.cc"),
        "the service and what works on the state directory of one that does not run"},
       {"TOML", std::regex("toml.*"), std::regex("config/.*"), "config"},
       {"systemd", std::regex("systemd/.*"), std::regex("daemon/.*"), "daemon"},

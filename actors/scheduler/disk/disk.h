@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/scheduler/disk/chunk_chains.h"
+#include "actors/scheduler/disk/disk_room.h"
 #include "actors/scheduler/disk/erasures.h"
 #include "actors/scheduler/disk/page_loader.h"
 #include "actors/scheduler/disk/page_spills.h"
@@ -18,6 +19,7 @@ struct Disk {
   StoredPages stored;
   Erasures erasures;
   PageSpills spills;
+  DiskRoom room;
 };
 
 }  // namespace cascade

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "actors/scheduler/disk/disk_room.h"
 #include "actors/scheduler/disk/page_loader.h"
+#include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/disk/page_writer.h"
 #include "actors/scheduler/disk/stored_pages.h"
 #include "actors/scheduler/idle_prefill.h"
@@ -53,6 +55,8 @@ class StatusDoor {
     const PageLoader& loader;
     const PageWriter& writer;
     const StoredPages& stored;
+    const PageSpills& spills;
+    const DiskRoom& disk_room;
     Keep& keep;
     Outbox& outbox;
   };

@@ -375,6 +375,9 @@ const replies = {
     kv_bytes_used: int64,
     kv_pages_used: int64,
     kv_bytes_per_token: int64,
+    kv_disk_bytes: optional(int64),
+    kv_disk_bytes_max: optional(int64),
+    sequence_tokens_max: defaulting(int64, 0),
     requests_running: int32,
     requests_waiting: int32,
     requests_waiting_max: int32,
@@ -468,9 +471,7 @@ const replies = {
     struct({ boot_id: string, events: list(EventNotice), last: int64, gap: boolean }),
   Ack: struct({}),
   ErrorReply: struct({
-    error: ErrorBody,
-    retry_after_ms: int64,
-    context_tokens_max: optional(int64),
+    error: ErrorBody, retry_after_ms: int64, context_tokens_max: optional(int64),
     loading: optional(Loading),
   }),
 };
@@ -480,10 +481,8 @@ const aboutModels = {
   ModelLoad: struct({ name: string, estimate: optional(boolean) }),
   ModelUnload: struct({ name: string }),
   ModelListReply: struct({
-    models: listOrEmpty(ModelInfo),
-    models_dir: textOrEmpty,
-    total_bytes: int64,
-    total_bytes_max: int64,
+    models: listOrEmpty(ModelInfo), models_dir: textOrEmpty,
+    total_bytes: int64, total_bytes_max: int64,
   }),
   ModelReply: struct({ model: ModelInfo }),
 };

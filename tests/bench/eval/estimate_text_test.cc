@@ -24,28 +24,34 @@ TEST(EstimateText, has_what_all_share_and_a_line_for_each_length) {
                            .pages = 3,
                            .page_bytes = 1'048'576};
   needed.total_bytes = needed.weights_bytes + needed.kv_bytes + needed.activation_bytes;
-  EXPECT_EQ(estimate_text(facts, {{64, needed}, {32'768, needed}}),
+  EXPECT_EQ(estimate_text(facts, {{64, needed, needed.kv_bytes, 4 << 20, needed.total_bytes},
+                                  {32'768, needed, 2 << 20, 4 << 20, uint64_t{1} << 30}}),
             R"(models/big
 
 weights         1.5 GiB as int4: 92 % of their bytes are Q4_0
 K and V         16,384 bytes a token as int8
 working space   1.4 MiB with 2 threads
 
-        tokens       K and V        in all   for 3 sequences
-            64       3.0 MiB       1.5 GiB
-        32,768       3.0 MiB       1.5 GiB   the model's context
+        tokens       K and V     in memory       on disk memory in all   for 3 sequences
+            64       3.0 MiB       3.0 MiB       4.0 MiB       1.5 GiB
+        32,768       3.0 MiB       2.0 MiB       4.0 MiB       1.0 GiB   the model's context
 
 Without kv_memory the daemon gives K and V 80.0 MiB, half of the 160.0 MiB that )"
             R"(/sys/fs/cgroup/memory.max allows:
 room for 5,120 tokens, and 1.6 GiB in all when the KV cache is full.
+Longer sequences are read from disk where memory has no room for them, up to max_disk.
 )");
   EstimateFacts other = facts;
   other.why = "";
   other.types.sequences = 1;
   other.memory_set_by = "";
   const std::string text = estimate_text(other, {{1, needed}});
+  other.kv_memory_is_set = true;
+  EXPECT_NE(estimate_text(other, {{1, needed}})
+                .find("\nWith kv_memory 80.0 MiB there is room for 5,120 tokens"),
+            std::string::npos);
   EXPECT_NE(text.find("1.5 GiB as int4\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("        in all\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(" memory in all\n"), std::string::npos) << text;
   EXPECT_NE(text.find("160.0 MiB that this machine has:\n"), std::string::npos) << text;
 }
 

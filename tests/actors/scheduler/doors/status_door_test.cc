@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/tenant.h"
+#include "cache/chain_key.h"
 #include "tests/actors/scheduler/keep/keep_test.h"
 #include "tests/actors/scheduler_world.h"
 
@@ -45,6 +46,17 @@ class StatusDoorTest : public testing::KeepTest {
   std::optional<int64_t> stopping_since_us_;
   RequestAdmission admission_{{}, 1, clock_, speed_, outbox_};
   Counters counters_;
+  PageSpills spills_{true,
+                     memory_.pool.page_count(),
+                     {},
+                     clock_,
+                     jobs_,
+                     outbox_,
+                     memory_.index,
+                     stored_,
+                     requests_,
+                     {}};
+  DiskRoom disk_room_{options_.disk, stored_};
   StatusDoor door_{{options_,      stopping_since_us_,
                     clock_,        testing::demo_model(),
                     memory_.arena, memory_.pool,
@@ -54,6 +66,7 @@ class StatusDoorTest : public testing::KeepTest {
                     speed_,        counters_,
                     metadata_,     loader_,
                     writer_,       stored_,
+                    spills_,       disk_room_,
                     keep_,         outbox_}};
 };
 
@@ -102,6 +115,27 @@ TEST_F(StatusDoorTest, only_the_administrator_is_told_of_the_cache_and_the_disk)
   EXPECT_EQ(stats(alice_client_).pages_of_tenant, 3);
   options_.keep_pages = false;
   EXPECT_FALSE(stats(admin_).disk);
+}
+
+TEST_F(StatusDoorTest, says_how_long_a_prompt_may_be_in_memory_or_on_disk) {
+  const auto in_memory = static_cast<int64_t>(memory_.pool.page_count()) * kPageTokens;
+  options_.disk.page_bytes = 1000;
+  options_.disk.bytes_max = 100'000;
+  stored_.add(chain_key({}, nullptr, std::vector<int32_t>{1}), {}, 1);
+  const wire::StatusReply all = status(admin_);
+  EXPECT_EQ(all.kv_disk_bytes, 1000);
+  EXPECT_EQ(all.kv_disk_bytes_max, 100'000);
+  EXPECT_GT(100 * kPageTokens, in_memory);
+  EXPECT_EQ(all.sequence_tokens_max, 100 * kPageTokens);
+  EXPECT_FALSE(status(alice_client_).kv_disk_bytes);
+  EXPECT_EQ(status(alice_client_).sequence_tokens_max, 100 * kPageTokens);
+  options_.disk.bytes_max = 5'000;
+  EXPECT_EQ(status(admin_).sequence_tokens_max, in_memory);
+  options_.disk.bytes_max = 1'000'000'000;
+  EXPECT_EQ(status(admin_).sequence_tokens_max, status(admin_).context_tokens_max);
+  options_.keep_pages = false;
+  EXPECT_FALSE(status(admin_).kv_disk_bytes);
+  EXPECT_EQ(status(admin_).sequence_tokens_max, in_memory);
 }
 
 TEST_F(StatusDoorTest, chunks_are_counted_by_tenant_and_type_and_their_pages_once) {
