@@ -19,6 +19,12 @@ export interface StatusReply {
   kvBytesUsed: number;
   kvPagesUsed: number;
   kvBytesPerToken: number;
+  /** What pages on disk take; absent: nothing is kept there. */
+  kvDiskBytes?: number;
+  /** What they may take, at the present free space. */
+  kvDiskBytesMax?: number;
+  /** The most tokens of a prompt and its answer, in memory or on disk. */
+  sequenceTokensMax: number;
   requestsRunning: number;
   requestsWaiting: number;
   requestsWaitingMax: number;

@@ -111,6 +111,30 @@ TEST_F(PageSpillsTest, a_reader_waits_until_its_pages_are_written_and_leased) {
   EXPECT_FALSE(spills_.is_ready(other));
 }
 
+TEST_F(PageSpillsTest, slices_follow_the_disk_and_the_readers_working_pages) {
+  // Memory for longer slices than usual.
+  PageSpills spills(/*keeps_pages=*/true, 1000, {.usual_tokens = 128, .tokens_max = 512}, clock_,
+                    jobs_, outbox_, memory_.index, stored_, requests_, {});
+  EXPECT_EQ(spills.promised_pages(), 3 * 8 + 1);
+  Request& reader = start(count_up(0, 2000));
+  EXPECT_EQ(spills.slice_end(reader, 64), 128);
+  // Reading takes three times as long as computing 128 tokens.
+  spills.computed({.tokens = 128,
+                   .compute_us = 3'000'000,
+                   .read_bytes = 1'000'000,
+                   .read_us = 3'000'000,
+                   .wait_us = 2'000'000});
+  EXPECT_EQ(spills.slice_end(reader, 64), 448);
+  EXPECT_TRUE(spills.is_ready(reader));
+  EXPECT_FALSE(spills.is_ready(reader, 25 * 64)) << "more than its working pages";
+  Request& other = start(count_up(5000, 100), /*reader=*/false);
+  requests_.decode(other);
+  EXPECT_EQ(spills.slice_end(reader, 64), 64) << "somebody waits for tokens";
+  // The rest reads what is beyond the memory for each slice.
+  EXPECT_EQ(spills.wait_us({0, 64'000, 0}, 1), 0);
+  EXPECT_GT(spills.wait_us({0, 65'000, 0}, 1), 0);
+}
+
 TEST_F(PageSpillsTest, readers_are_owed_what_they_do_not_have_and_shared_pages_count_once) {
   EXPECT_EQ(spills_.pages_owed(), 0);
   Request& first = start(count_up(0, 2000));
