@@ -18,6 +18,11 @@ class SpeedEstimate {
 
   // Adds a slice of `tokens` tokens, whose first one is at `position` of its prompt.
   void add_prefill(int64_t tokens, int64_t compute_us, int64_t position = 0);
+  // Does the same for a slice of a prompt that is longer than memory. Such slices are far back in
+  // their prompts, so they count for positions like theirs only: for prefill_time().
+  void add_long_prefill(int64_t tokens, int64_t compute_us, int64_t position) {
+    prefill_time_.add(position, tokens, compute_us);
+  }
   // `tokens` is the number of tokens sampled in these `steps` steps, all sequences together.
   void add_decode(int32_t steps, int64_t tokens, int64_t compute_us);
   // Notes that a request ended at `now_us`.

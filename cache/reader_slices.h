@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "cache/planner.h"
-
 namespace cascade {
 
 // The range of the slices of a prompt that is longer than memory.
@@ -13,8 +11,8 @@ struct ReaderSliceLimits {
   int64_t usual_tokens = 512;
   // The longest slice (Transformer::kRowsMax).
   int64_t tokens_max = 2048;
-  // The shortest slice. Each slice reads the context once, so shorter ones would keep a disk busy
-  // for nothing.
+  // The shortest slice. Each slice reads the context once, so shorter ones would read more for the
+  // same tokens.
   int64_t tokens_min = 128;
   // Unless the disk needs longer ones, slices are not longer than this: a cancel, or another
   // request, has to wait for the end of a slice.
@@ -25,48 +23,36 @@ struct ReaderSliceLimits {
 // leased: a reader is promised memory for so many slices.
 inline constexpr int64_t kReaderSliceStages = 3;
 
-// The most tokens of a slice if memory has room for `pool_pages` pages: the pages that are
-// promised to a reader take at most an eighth of a large memory, so that it goes on to keep the
-// pages of others. At most limits.tokens_max.
+// The most tokens of a slice if memory has room for `pool_pages` pages: the pages that are promised
+// to a reader take at most an eighth of a large memory, so that it goes on to keep the pages of
+// others. At most limits.tokens_max.
 int64_t reader_slice_tokens_max(int64_t pool_pages, const ReaderSliceLimits& limits);
 
-// A slice reads all pages that are not in memory, however long it is. So slices are as long as it
-// takes to compute while that is read, and no longer. One thread.
+// A slice reads all pages that are not in memory, however long it is. So a slice is as long as it
+// takes to compute while these pages are read, within the limits. One thread.
 class ReaderSlices {
  public:
   explicit ReaderSlices(const ReaderSliceLimits& limits) : limits_(limits) {}
 
-  // What the answer of a slice said.
-  struct Measured {
-    int64_t tokens = 0;
-    int64_t compute_us = 0;  // from its begin to its end
-    int64_t read_bytes = 0;
-    int64_t read_us = 0;  // in which something was read
-    int64_t wait_us = 0;  // of that, the time in which nothing was computed
-  };
-  // Has no effect if nothing was read or computed.
-  void add(const Measured& slice);
+  // Notes that reading `bytes` took `us` microseconds. Has no effect if one of them is 0.
+  void add_read(int64_t bytes, int64_t us);
 
+  // What computing a token takes at the present position (0: not known), and what each slice reads.
+  struct Costs {
+    double token_us = 0;
+    double read_bytes = 0;
+  };
   // The tokens of the next slice: a multiple of kPageTokens, at most `most` unless that is less
   // than a page.
-  int64_t tokens(int64_t most) const;
+  int64_t next_tokens(const Costs& costs, int64_t most) const;
 
-  // A prompt whose tokens [begin, end) are still to be computed.
-  struct Rest {
-    int64_t begin = 0;
-    int64_t end = 0;
-    double compute_us = 0;  // if nothing was read
-  };
-  // About how long the rest will wait for the disk, if `memory_tokens` of its context are in
-  // memory, a token has `token_bytes` of K and V, and slices have at most `most` tokens. 0 until
-  // something was read.
-  double wait_us(const Rest& rest, int64_t memory_tokens, double token_bytes, int64_t most) const;
+  // About how long computing `tokens` tokens will wait for the disk, at these costs on average; 0
+  // until something was read.
+  double wait_us(int64_t tokens, const Costs& costs, int64_t most) const;
 
  private:
   const ReaderSliceLimits limits_;
-  double token_us_ = 0;     // of computing, in the latest slice; 0: not measured
-  double read_us_ = 0;      // of the latest slice
-  double us_per_byte_ = 0;  // of reading
+  double us_per_byte_ = 0;  // of reading, lately
 };
 
 }  // namespace cascade

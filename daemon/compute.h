@@ -3,8 +3,10 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
+#include "daemon/progress.h"
 #include "kernels/thread_pool.h"
 
 namespace cascade {
@@ -55,6 +57,8 @@ struct Compute {
   explicit Compute(int threads) : pool(threads) {}
   ThreadPool pool;
   FairTurn turn;
+  // Moves with each layer that is computed, of whichever model.
+  const std::shared_ptr<WorkMeter> layers = std::make_shared<WorkMeter>();
 };
 
 }  // namespace cascade

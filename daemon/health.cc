@@ -39,8 +39,10 @@ void HostHealth::add_signs(std::vector<ProgressSign>& signs) const {
   lock.unlock();
   const std::string of = label_.empty() ? "" : " of " + label_;
   signs.push_back({"scheduler" + of, ticks, true});
-  signs.push_back({"prefill" + of, prefill.moves(), load.prefill_owes || prefill.working()});
-  signs.push_back({"decode" + of, decode.moves(), load.decode_owes || decode.working()});
+  const uint64_t layers = layers_->moves();
+  signs.push_back(
+      {"prefill" + of, prefill.moves() + layers, load.prefill_owes || prefill.working()});
+  signs.push_back({"decode" + of, decode.moves() + layers, load.decode_owes || decode.working()});
   signs.push_back({"store" + of, store.moves(), load.store_owes || store.working()});
 }
 

@@ -18,9 +18,11 @@ namespace cascade {
 // The signs of life of one model's actors. Any thread.
 class HostHealth {
  public:
-  // `label` follows the names of the model's actors; empty: nothing follows them.
-  HostHealth(std::string model, std::string label)
-      : model_(std::move(model)), label_(std::move(label)) {}
+  // `label` follows the names of the model's actors; empty: nothing follows them. `layers` moves
+  // with each layer that any model computes: all prefill and decode actors make progress with it,
+  // because those that do not compute wait for their turn.
+  HostHealth(std::string model, std::string label, std::shared_ptr<const WorkMeter> layers)
+      : model_(std::move(model)), label_(std::move(label)), layers_(std::move(layers)) {}
 
   // The work of the three actors.
   WorkMeter prefill, decode, store;
@@ -36,6 +38,7 @@ class HostHealth {
  private:
   const std::string model_;
   const std::string label_;
+  const std::shared_ptr<const WorkMeter> layers_;
   mutable std::mutex mutex_;
   SchedulerLoad load_;
   uint64_t ticks_ = 0;  // of the scheduler

@@ -78,13 +78,15 @@ DaemonOptions with_absolute_paths(DaemonOptions options) {
   return options;
 }
 
-// The rows that the daemon computes together: more of a prompt that is longer than memory.
-int rows_at_once(const ModelConfig& config, const DaemonOptions& options) {
-  constexpr ReaderSliceLimits kSlices;
+// Sets how many rows the daemon computes together, and whether it reads pages from disk: it does
+// with prompts that are longer than memory.
+void set_rows(const ModelConfig& config, const DaemonOptions& options, MemoryDemand& demand) {
   const auto page_bytes = static_cast<int64_t>(kv_layout(config, options.kv_type).page_bytes());
   const int64_t pages = options.kv_bytes_max / page_bytes;
   const bool all_fit = pages * kPageTokens >= config.context_tokens_max;
-  return static_cast<int>(all_fit ? kSlices.usual_tokens : reader_slice_tokens_max(pages, kSlices));
+  if (all_fit || options.state_dir.empty()) return;
+  demand.reads = true;
+  demand.rows = static_cast<int>(reader_slice_tokens_max(pages, ReaderSliceLimits()));
 }
 
 }  // namespace
@@ -115,10 +117,9 @@ Result<ModelSize> model_size(const std::string& path, const DaemonOptions& optio
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
   const WeightPlan plan = choose_weights(files, model_options_of(options)).plan;
   ASSIGN_OR_RETURN(const size_t weights_bytes, packed_weights_bytes(files, config, plan, *kernels));
-  const MemoryDemand demand = {.weight_type = plan.type,
-                               .kv_type = options.kv_type,
-                               .threads = options.threads,
-                               .rows = rows_at_once(config, options)};
+  MemoryDemand demand = {
+      .weight_type = plan.type, .kv_type = options.kv_type, .threads = options.threads};
+  set_rows(config, options, demand);
   ASSIGN_OR_RETURN(const MemoryEstimate needed, estimate_memory(config, weights_bytes, demand));
   ModelSize size;
   size.weight_type = plan.type;

@@ -12,6 +12,7 @@
 #include "actors/worker.h"
 #include "daemon/model_catalog.h"
 #include "kernels/kv_format.h"
+#include "persist/kv_format.h"
 #include "persist/kv_record.h"
 
 namespace cascade {
@@ -156,7 +157,7 @@ ModelHost::ModelHost(const DaemonOptions& options, const Place& place, ZmqContex
                                                                store_->kv().leases())),
       engine_(*model_, arena_, compute.pool, static_cast<size_t>(options.grammar_bytes_max),
               files_.get()),
-      health_(std::make_shared<HostHealth>(model_->name, label_)),
+      health_(std::make_shared<HostHealth>(model_->name, label_, compute.layers)),
       supervisor_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
         on_failure_(actor, why);
       }) {}
@@ -166,10 +167,8 @@ ModelHost::~ModelHost() = default;
 void ModelHost::start(OnFailure on_failure) {
   on_failure_ = std::move(on_failure);
   // With a long context on a slow machine, a job can take longer than the watchdog's time.
-  engine_.transformer.observe([this](int, std::span<const Transformer::Row>, const float*) {
-    health_->prefill.move();
-    health_->decode.move();
-  });
+  engine_.transformer.observe(
+      [this](int, std::span<const Transformer::Row>, const float*) { compute_.layers->move(); });
   supervisor_.start(actor("scheduler"),
                     [this](uint64_t incarnation) { run_scheduler_actor(incarnation); });
   start_worker(kPrefillActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
@@ -259,7 +258,10 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
     const KvOptions& kv = store_->kv().options();
     scheduler.disk.page_bytes = static_cast<int64_t>(
         kv_record_bytes(arena_.page_bytes(), static_cast<size_t>(model_->config.layers)));
-    scheduler.disk.bytes_max = options_.disk_bytes_max;
+    // Each file has a block before its pages.
+    const uint64_t files = kv.disk_bytes_max / kv.file_bytes_max + 1;
+    scheduler.disk.bytes_max = static_cast<int64_t>(
+        kv.disk_bytes_max - std::min(kv.disk_bytes_max, files * kKvBlockBytes));
     scheduler.disk.free_bytes = [folder = store_->directory().kv_folder(),
                                  reserve = kv.free_bytes_min] {
       uint64_t bytes = 0;

@@ -129,9 +129,11 @@ const AttentionPass::View& AttentionPass::view_of(const Sequence& sequence, int 
 void AttentionPass::begin_reading() {
   if (!stream_) stream_ = std::make_unique<KvPartStream>(layout_.part_stride(), pages_max_);
   if (totals_rows_ < rows_.size()) {
-    totals_rows_ = rows_.size();
-    totals_ = allocate_aligned(sizeof(float) * totals_rows_ * config_.query_heads *
+    totals_rows_ = 0;
+    totals_ = {};  // before the allocation, which may throw: there is never room for both
+    totals_ = allocate_aligned(sizeof(float) * rows_.size() * config_.query_heads *
                                attention_total_floats(config_.head_dim));
+    totals_rows_ = rows_.size();
   }
   std::vector<KvPartStream::Piece> pieces;
   for (int layer = 0; layer < config_.layers; ++layer) {

@@ -6,9 +6,12 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "model/activations.h"
+#include "model/attention_pass.h"
 #include "model/transformer.h"
 
 namespace cascade {
+
+static_assert(MemoryDemand{}.rows == Transformer::kRowsUsual);
 
 Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weights_bytes,
                                        const MemoryDemand& demand) {
@@ -29,6 +32,12 @@ Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weigh
       demand.weight_type == WeightType::kInt8 || demand.weight_type == WeightType::kInt4;
   estimate.activation_bytes =
       activation_sizes(config, quantized, demand.rows).bytes(demand.rows, demand.threads);
+  if (demand.reads) {
+    estimate.activation_bytes +=
+        2 * AttentionPass::kStageBytes + sizeof(float) * static_cast<size_t>(demand.rows) *
+                                             static_cast<size_t>(config.query_heads) *
+                                             attention_total_floats(config.head_dim);
+  }
   const auto pages_each = static_cast<uint64_t>((demand.tokens + kPageTokens - 1) / kPageTokens);
   const auto pages = checked_mul(pages_each, static_cast<uint64_t>(demand.sequences));
   const auto kv_bytes = pages ? checked_mul(*pages, estimate.page_bytes) : std::nullopt;

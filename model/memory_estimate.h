@@ -15,6 +15,7 @@ struct MemoryDemand {
   KvType kv_type = KvType::kBf16;
   int threads = 1;
   int rows = 512;      // computed together, at most (Transformer::kRowsUsual)
+  bool reads = false;  // pages from disk: a Transformer needs buffers for them
   int64_t tokens = 1;  // of one sequence
   int64_t sequences = 1;
 };

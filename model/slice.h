@@ -20,7 +20,7 @@ class KvPartReader {
   // overwritten. Parts are verified. After an error, all of `to` may have been overwritten. Does
   // not throw.
   virtual Status read(int layer, std::span<const int32_t> pages, uint8_t* to) = 0;
-  // The forward pass waited so long for a read, and computed nothing meanwhile. Comes from the
+  // The forward pass waited this long for a read, and computed nothing meanwhile. Comes from the
   // thread of the pass.
   virtual void waited(int64_t /*us*/) {}
 };

@@ -88,13 +88,15 @@ Error too_many_tokens(Request& request, int64_t tokens, int64_t room) {
   return too_long(request, ErrorCode::kInvalidArgument, "This model's", room, in_tokens(tokens));
 }
 
-Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory, int64_t disk) {
+Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory,
+                       std::optional<int64_t> disk) {
   std::string limit = "With the KV memory that this daemon has (--kv-memory) the";
-  if (disk > 0) {
+  if (disk) {
     limit = "This daemon has KV memory (--kv-memory) for " + std::to_string(memory) +
-            " tokens, and a disk (--max-disk) for " + std::to_string(disk) + " tokens: the";
+            " tokens, and room on disk (--max-disk and free space) for " + std::to_string(*disk) +
+            " tokens: the";
   }
-  return too_long(request, ErrorCode::kResourceExhausted, limit, std::max(memory, disk),
+  return too_long(request, ErrorCode::kResourceExhausted, limit, std::max(memory, disk.value_or(0)),
                   in_tokens(tokens));
 }
 

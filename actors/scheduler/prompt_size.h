@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "actors/scheduler/request.h"
@@ -35,9 +36,10 @@ const char* prompt_field(const wire::GenerateRequest& params);
 // prompt and answer, and sets request.room_tokens. Programs look for the words "maximum context
 // length is" and "reduce the length of" to shorten what they send.
 Error too_many_tokens(Request& request, int64_t tokens, int64_t room);
-// Does the same if the context is long enough, but the KV memory has only `memory` tokens, and the
-// disk only `disk` tokens. 0: the request cannot use the disk.
-Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory, int64_t disk);
+// Does the same if the context is long enough, but the KV memory has room for only `memory` tokens,
+// and the disk for only `disk` tokens. nullopt: the request must fit memory.
+Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory,
+                       std::optional<int64_t> disk);
 // Does the same for a prompt that is not tokenized because it has more than `bytes_max` bytes.
 Error too_many_bytes(Request& request, int64_t bytes, int64_t bytes_max, int64_t room);
 

@@ -46,7 +46,7 @@ double sampled_token_cost(const SpeedEstimate& speed) {
 // running prompts and those before it in the queue; if it runs, they are the running prompts that
 // are shorter.
 double us_before_answer(const Request& request, const RequestTable& requests,
-                        const PrefillTime& time, const PageSpills& spills, double token_bytes) {
+                        const PrefillTime& time, const PageSpills& spills) {
   const auto done = [](const Request& other) {
     const int64_t committed = other.sequence ? other.sequence->committed() : 0;
     const bool more_is_known = other.loading || !other.sequence;
@@ -55,8 +55,8 @@ double us_before_answer(const Request& request, const RequestTable& requests,
   const auto size = [](const Request& other) { return static_cast<int64_t>(other.chain().size()); };
   const auto left = [&](const Request& other) { return size(other) - done(other); };
   const auto us = [&](const Request& other) {
-    const ReaderSlices::Rest rest = {done(other), size(other), time.us(done(other), size(other))};
-    return rest.compute_us + (other.reader ? spills.wait_us(rest, token_bytes) : 0);
+    const double waits = other.reader ? spills.wait_us(done(other), size(other)) : 0;
+    return time.us(done(other), size(other)) + waits;
   };
   const bool waits = request.state == RequestState::kWaiting;
   double total_us = us(request);
@@ -304,9 +304,8 @@ void SchedulerCore::send_progress(Request& request) {
     const double us = static_cast<double>(now - request.prefill_start_us);
     progress.tokens_per_s = static_cast<double>(computed) / us * 1e6;
   }
-  const double token_bytes = static_cast<double>(arena_.page_bytes()) / kPageTokens;
-  progress.eta_us = static_cast<int64_t>(us_before_answer(
-      request, requests_, compute_.speed.prefill_time(), disk_.spills, token_bytes));
+  progress.eta_us = static_cast<int64_t>(
+      us_before_answer(request, requests_, compute_.speed.prefill_time(), disk_.spills));
   request.last_sent_us = now;
   outbox_.reply(request, progress);
 }
@@ -317,11 +316,11 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   const InFlight& job = *answered;
   const auto tokens = static_cast<int64_t>(job.tokens.size());
   if (!done.error && !done.lost_page) {
-    // The disk's time says nothing about other prompts.
-    compute_.speed.add_prefill(tokens, done.compute_us - done.read_wait_us, job.position);
-    if (!job.repair) {
-      disk_.spills.computed(
-          {tokens, done.compute_us, done.read_bytes, done.read_us, done.read_wait_us});
+    if (done.read_bytes > 0 || job.repair) {
+      compute_.speed.add_long_prefill(tokens, done.compute_us - done.read_wait_us, job.position);
+      disk_.spills.add_read(done.read_bytes, done.read_us);
+    } else {
+      compute_.speed.add_prefill(tokens, done.compute_us, job.position);
     }
   }
   if (job.idle) return idle_.computed(job.tokens, done.error.has_value());

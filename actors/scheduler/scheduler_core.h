@@ -260,17 +260,22 @@ class SchedulerCore {
   Keep keep_;
   Counters counters_;
   std::optional<int64_t> stopping_since_us_;
-  Doors doors_{
-      {jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }},
-      {jobs_, outbox_, registry_, options_.searches_max},
-      {clock_, outbox_, metadata_},
-      {clock_, outbox_, metadata_, registry_, disk_.erasures, keep_.pins, keep_.removals},
-      {outbox_, index_, options_.prefixes_max},
-      StatusDoor(
-          {options_,       stopping_since_us_, clock_,    model_,       arena_,       pool_,
-           index_,         tenants_,           registry_, requests_,    admission_,   idle_,
-           compute_.speed, counters_,          metadata_, disk_.loader, disk_.writer, disk_.stored,
-           disk_.spills,   disk_.room,         keep_,     outbox_})};
+  Doors doors_{{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }},
+               {jobs_, outbox_, registry_, options_.searches_max},
+               {clock_, outbox_, metadata_},
+               {clock_, outbox_, metadata_, registry_, disk_.erasures, keep_.pins, keep_.removals},
+               {outbox_, index_, options_.prefixes_max},
+               StatusDoor({options_,       stopping_since_us_,
+                           clock_,         model_,
+                           arena_,         pool_,
+                           index_,         tenants_,
+                           registry_,      requests_,
+                           admission_,     idle_,
+                           compute_.speed, counters_,
+                           metadata_,      disk_.loader,
+                           disk_.writer,   disk_.stored,
+                           disk_.room,     keep_,
+                           outbox_})};
 };
 
 }  // namespace cascade

@@ -198,10 +198,11 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
-  const bool may_spill = disk_.spills.possible() && !request.params.output_pinned.value_or(false);
-  const int64_t disk = may_spill ? disk_.room.tokens() : 0;
-  if (tokens + 1 > std::max(memory, disk)) {
-    return fail(request, too_many_to_hold(request, tokens, memory, disk));
+  if (tokens + 1 > memory) {
+    const std::optional<int64_t> disk = disk_.room.tokens_for(request);
+    if (tokens + 1 > std::max(memory, disk.value_or(0))) {
+      return fail(request, too_many_to_hold(request, tokens, memory, disk));
+    }
   }
   request.max_tokens = answer_tokens(request);
   if (const Status fits = check_top_logprobs(request.params.top_logprobs, request.max_tokens);

@@ -1,4 +1,5 @@
 // estimate: the memory that a model will need, from its configuration and its files' tables.
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -7,7 +8,6 @@
 #include "bench/eval/estimate_text.h"
 #include "bench/eval/json_lines.h"
 #include "cache/reader_slices.h"
-#include "model/attention_pass.h"
 #include "model/memory_estimate.h"
 #include "model/model.h"
 #include "persist/kv_record.h"
@@ -40,7 +40,7 @@ std::vector<int64_t> usual_lengths(int64_t context_tokens_max) {
 
 // Writes one line for each length.
 Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& rows) {
-  for (const auto& [tokens, needed, kv_memory_bytes, kv_disk_bytes, memory_bytes] : rows) {
+  for (const auto& [tokens, needed, kv_in_memory_bytes, kv_disk_bytes, memory_bytes] : rows) {
     RETURN_IF_ERROR(write_line({{"weights", to_string(facts.types.weight_type)},
                                 {"why", facts.why},
                                 {"kv", to_string(facts.types.kv_type)},
@@ -53,7 +53,7 @@ Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& r
                                 {"kv_bytes", needed.kv_bytes},
                                 {"activation_bytes", needed.activation_bytes},
                                 {"total_bytes", needed.total_bytes},
-                                {"kv_in_memory_bytes", kv_memory_bytes},
+                                {"kv_in_memory_bytes", kv_in_memory_bytes},
                                 {"kv_disk_bytes", kv_disk_bytes},
                                 {"memory_bytes", memory_bytes},
                                 {"kv_memory_bytes", facts.kv_bytes_max}}));
@@ -66,19 +66,19 @@ Result<EstimateRow> row_of(const ModelConfig& config, uint64_t weights_bytes,
                            const EstimateFacts& facts) {
   ASSIGN_OR_RETURN(const MemoryEstimate fits, estimate_memory(config, weights_bytes, facts.types));
   EstimateRow row = {.tokens = facts.types.tokens, .needed = fits};
-  row.kv_memory_bytes = fits.kv_bytes;
+  const uint64_t pages_max = static_cast<uint64_t>(facts.kv_bytes_max) / fits.page_bytes;
+  row.kv_in_memory_bytes = std::min(fits.pages, pages_max) * fits.page_bytes;
   row.kv_disk_bytes =
       fits.pages * kv_record_bytes(fits.page_bytes, static_cast<size_t>(config.layers));
-  row.memory_bytes = fits.total_bytes;
-  const uint64_t pages_max = static_cast<uint64_t>(facts.kv_bytes_max) / fits.page_bytes;
-  if (fits.pages <= pages_max) return row;
+  row.memory_bytes = fits.weights_bytes + fits.activation_bytes + row.kv_in_memory_bytes;
+  // Sequences that fit one by one wait for each other.
+  if (fits.pages / static_cast<uint64_t>(facts.types.sequences) <= pages_max) return row;
   MemoryDemand reading = facts.types;
+  reading.reads = true;
   reading.rows = static_cast<int>(
       reader_slice_tokens_max(static_cast<int64_t>(pages_max), ReaderSliceLimits()));
   ASSIGN_OR_RETURN(const MemoryEstimate reads, estimate_memory(config, weights_bytes, reading));
-  row.kv_memory_bytes = pages_max * fits.page_bytes;
-  row.memory_bytes = reads.weights_bytes + reads.activation_bytes + 2 * AttentionPass::kStageBytes +
-                     row.kv_memory_bytes;
+  row.memory_bytes = reads.weights_bytes + reads.activation_bytes + row.kv_in_memory_bytes;
   return row;
 }
 

@@ -54,12 +54,12 @@ std::string estimate_text(const EstimateFacts& facts, const std::vector<Estimate
                               " bytes a token as " + std::string(to_string(facts.types.kv_type)));
   text += fact("working space", in_units(any.activation_bytes) + " with " +
                                     std::to_string(facts.types.threads) + " threads");
-  text += "\n" + right("tokens") + right("K and V") + right("in memory") + right("on disk") +
+  text += "\n" + right("tokens") + right("K and V") + right("in memory") + right("kept on disk") +
           right("memory in all");
   text += sequences == 1 ? "\n" : "   for " + with_commas(sequences) + " sequences\n";
   for (const EstimateRow& row : rows) {
     text += right(with_commas(row.tokens)) + right(in_units(row.needed.kv_bytes)) +
-            right(in_units(row.kv_memory_bytes)) + right(in_units(row.kv_disk_bytes)) +
+            right(in_units(row.kv_in_memory_bytes)) + right(in_units(row.kv_disk_bytes)) +
             right(in_units(row.memory_bytes));
     text += row.tokens == facts.context_tokens_max ? "   the model's context\n" : "\n";
   }

@@ -28,7 +28,7 @@ struct EstimateRow {
   int64_t tokens = 0;
   MemoryEstimate needed;
   // The part of needed.kv_bytes that is in memory: all, or as much as the daemon gives to K and V.
-  uint64_t kv_memory_bytes = 0;
+  uint64_t kv_in_memory_bytes = 0;
   uint64_t kv_disk_bytes = 0;  // of all pages, as the daemon keeps them
   // The memory of weights, working space and K and V. If these do not fit memory, that includes
   // longer slices and the buffers that pages are read into.

@@ -8,8 +8,8 @@
 namespace cascade::ctl {
 namespace {
 
-// Begins with a comma; nothing if no speed was measured yet.
-std::string speed(double tokens_per_s) {
+// Nothing if no speed was measured yet.
+std::string comma_speed(double tokens_per_s) {
   if (tokens_per_s <= 0) return "";
   return ", " + std::to_string(static_cast<int64_t>(tokens_per_s + 0.5)) + " tokens/s";
 }
@@ -62,9 +62,9 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
   facts.add("prompt tokens", std::to_string(status.tokens_reused) + " reused" +
                                  share(status.tokens_reused, prompt_tokens) + ", " +
                                  std::to_string(status.tokens_prefilled) + " prefilled" +
-                                 speed(status.prefill_tokens_per_s));
+                                 comma_speed(status.prefill_tokens_per_s));
   facts.add("generated tokens",
-            std::to_string(status.tokens_generated) + speed(status.decode_tokens_per_s));
+            std::to_string(status.tokens_generated) + comma_speed(status.decode_tokens_per_s));
   facts.add("prefilled again", counted(status.tokens_reprefilled, "token") + ", " +
                                    counted(status.reprefills_pending, "output") + " pending");
   facts.add("pages evicted", status.pages_evicted);

@@ -40,11 +40,11 @@ constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
      "6a70b69f081ef8e70b0ff934e3446b4b6b4f9beadfbee97113763822a5aad7ee"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "77857e6bd4db8d97b9a62663b77a17c82f10a11c0d785e3e3b6b00ebabc81adf"},
+     "426fffaac6e740a917f4133511afe263e136f4f77814292356a3385c3f40ca33"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "615878fd58cce3473629ff0bbf9ab527440d2b7f83ceee96f07fceb93e93765d"},
+     "b0f2fa2bed023f7101ea268fc82db2510fb89d280f8b392e351ed0294407cc5b"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "802325679b796d2bc579337e12df34de8bff7e8286868b7b28d6d2acf74bac50"},
+     "b96806d19336bb86c7a1a31c9477368d303ef4bbbda0b0ceb7303e9fa485cac3"},
 };
 
 uint64_t other_seed() {

@@ -150,7 +150,10 @@ TEST(LeasedPages, jobs_have_the_bits_of_jobs_with_all_pages_in_memory) {
   const wire::PrefillDone done =
       run_prefill(world.engine(), world.last_slice(world.leased_chain(10)));
   EXPECT_FALSE(done.error || done.lost_page);
-  EXPECT_GT(done.read_bytes, 0);
+  // Three pages, each in parts.
+  const KvLayout& layout = testing::demo_model().kv_layout;
+  EXPECT_EQ(done.read_bytes, static_cast<int64_t>(3 * layout.layers * layout.part_stride()));
+  EXPECT_LE(done.read_us, done.compute_us);
   EXPECT_EQ(world.first.read_bytes, 0);
   EXPECT_EQ(done.token, world.first.token);
   EXPECT_EQ(std::bit_cast<uint32_t>(done.logprob), std::bit_cast<uint32_t>(world.first.logprob));

@@ -173,6 +173,24 @@ TEST_F(SchedulerReaders, a_damaged_page_cuts_a_load_short_and_the_rest_is_adopte
   }
 }
 
+TEST_F(SchedulerReaders, slices_that_read_the_disk_do_not_count_for_other_prompts) {
+  int slices = 0;
+  world_->tamper = [&](wire::Message& answer) {
+    if (auto* prefill = std::get_if<wire::PrefillDone>(&answer)) {
+      ++slices;
+      prefill->compute_us = 1'000'000;
+      prefill->read_bytes = 1'000'000;
+      prefill->read_us = prefill->read_wait_us = 900'000;
+    }
+  };
+  world_->send(reader_request(1));
+  EXPECT_GT(slices, 3);
+  EXPECT_EQ(world_->status().prefill_tokens_per_s, 0);
+  world_->tamper = nullptr;
+  world_->send(reader_request(2, 200, 4));
+  EXPECT_GT(world_->status().prefill_tokens_per_s, 0);
+}
+
 TEST_F(SchedulerReaders, prompts_that_fit_neither_memory_nor_disk_are_refused_at_once) {
   constexpr int64_t kDiskPages = 20, kDiskTokens = kDiskPages * kPageTokens;
   disk_limits_.page_bytes = 100;
@@ -184,16 +202,24 @@ TEST_F(SchedulerReaders, prompts_that_fit_neither_memory_nor_disk_are_refused_at
   EXPECT_EQ(refused.error.field, "prompt_token_ids");
   EXPECT_EQ(refused.context_tokens_max, kDiskTokens);
   EXPECT_EQ(refused.error.message,
-            "This daemon has KV memory (--kv-memory) for 512 tokens, and a disk (--max-disk) for "
-            "1280 tokens: the maximum context length is 1280 tokens. However, your prompt has 1280 "
-            "tokens, and an answer takes at least one more. Please reduce the length of the "
-            "prompt.");
+            "This daemon has KV memory (--kv-memory) for 512 tokens, and room on disk (--max-disk "
+            "and free space) for 1280 tokens: the maximum context length is 1280 tokens. However, "
+            "your prompt has 1280 tokens, and an answer takes at least one more. Please reduce the "
+            "length of the prompt.");
   EXPECT_EQ(world_->status().tokens_prefilled, 0);
   EXPECT_EQ(world_->status().sequence_tokens_max, kDiskTokens);
   // An answer is cut to what there is room for.
   const uint64_t cut = world_->send(reader_request(1, kDiskTokens - 5, 80));
   EXPECT_EQ(world_->one<wire::Final>(cut).finish_reason, "length");
   EXPECT_EQ(result(cut).tokens.size(), 5u);
+}
+
+TEST_F(SchedulerReaders, a_disk_with_less_room_than_memory_cuts_no_answer) {
+  disk_limits_.page_bytes = 100;
+  disk_limits_.bytes_max = 6 * 100;
+  start(1000, kMemoryPages);
+  const uint64_t number = world_->send(reader_request(1, 300, 600));
+  EXPECT_EQ(result(number).tokens.size(), kMemoryPages * kPageTokens - 300);
 }
 
 TEST_F(SchedulerReaders, a_full_disk_ends_the_request_with_an_error_and_nothing_else) {

@@ -292,6 +292,25 @@ TEST(StatusText, says_what_was_reused) {
   EXPECT_NE(text.find("300 reused (75 %), 100 prefilled"), std::string::npos) << text;
   EXPECT_NE(text.find("1.0 MiB of 4.0 MiB (25 %)"), std::string::npos) << text;
   EXPECT_NE(text.find("decode, store"), std::string::npos) << text;
+  EXPECT_EQ(text.find("tokens/s"), std::string::npos) << "no speed was measured: " << text;
+  EXPECT_EQ(text.find("on disk"), std::string::npos) << text;
+}
+
+TEST(StatusText, says_what_memory_and_disk_have_room_for) {
+  wire::StatusReply status;
+  status.context_tokens_max = 262'144;
+  status.sequence_tokens_max = 100'000;
+  status.kv_disk_bytes = 1 << 20;
+  status.kv_disk_bytes_max = 4 << 20;
+  status.prefill_tokens_per_s = 99.6;
+  const std::string text = render_status(status, kPlain);
+  EXPECT_NE(text.find("262144 tokens, of which memory and disk have room for 100000"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("1.0 MiB of 4.0 MiB (25 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("0 prefilled, 100 tokens/s"), std::string::npos) << text;
+  status.sequence_tokens_max = 262'144;
+  EXPECT_EQ(render_status(status, kPlain).find("of which"), std::string::npos);
 }
 
 }  // namespace

@@ -197,16 +197,23 @@ struct Vector {
   Message message;
 };
 
-std::vector<Vector> vectors() {
+StatusReply sample_status() {
   StatusReply status;
   status.tokens_waiting = 900;
   status.tokens_waiting_max = 131'072;
   status.requests_preempted = 2;
+  status.kv_disk_bytes = int64_t{3} << 30;
+  status.kv_disk_bytes_max = int64_t{10} << 30;
+  status.sequence_tokens_max = 200'000;
   status.version = "0.1.0";
   status.boot_id = "boot_1";
   status.state = "serving";
   status.decode_tokens_per_s = 12.5;
   status.actors_restarted = {"store"};
+  return status;
+}
+
+std::vector<Vector> vectors() {
   Chunk listed = sample_chunk();
   listed.token_ids.clear();
   return {
@@ -237,7 +244,7 @@ std::vector<Vector> vectors() {
       {"events_request", EventsRequest{41, "boot_0123456789abcdef0123456789abcdef", 100}},
       {"delta_credit", DeltaCredit{counting_id(), 16}},
       {"pong", Pong{"boot_1", "0.1.0"}},
-      {"status_reply", status},
+      {"status_reply", sample_status()},
       {"accepted", Accepted{3, "output_00000000000000000000000000000001"}},
       {"progress", Progress{1000, 640, 512.5, 702'439, 3}},
       {"delta", Delta{"Rome", false}},

@@ -1,41 +1,46 @@
 // How much of the K and V of long prompts the disk can take.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <optional>
 
+#include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/disk/stored_pages.h"
+#include "actors/scheduler/request.h"
 #include "actors/scheduler/scheduler_options.h"
-#include "cache/kv_view.h"
+#include "actors/scheduler/tenants.h"
+#include "cache/chain_index.h"
 
 namespace cascade {
 
-// One thread.
+// All numbers are about right: the store alone knows what its files take, and other programs may
+// fill the disk. One thread.
 class DiskRoom {
  public:
   // The references outlive this.
-  DiskRoom(const DiskLimits& limits, const StoredPages& stored)
-      : limits_(limits), stored_(stored) {}
+  DiskRoom(const DiskLimits& limits, const StoredPages& stored, const PageSpills& spills,
+           const ChainIndex& index, Tenants& tenants);
 
   // What the pages on disk take.
-  int64_t used_bytes() const {
-    return limits_.page_bytes * static_cast<int64_t>(stored_.disk().size());
-  }
-  // What pages may take at most, those that are there included: older ones make room for new ones.
-  int64_t bytes() const {
-    if (!limits_.free_bytes) return limits_.bytes_max;
-    return std::min(limits_.bytes_max, used_bytes() + std::max<int64_t>(0, limits_.free_bytes()));
-  }
-  // The tokens that there is room for.
-  int64_t tokens() const {
-    if (limits_.page_bytes == 0) return std::numeric_limits<int64_t>::max();
-    return bytes() / limits_.page_bytes * kPageTokens;
-  }
+  int64_t used_bytes() const;
+  // What they may take at most, at the present free space.
+  int64_t bytes() const;
+  // The most tokens that a sequence may have on disk, if none of its pages is there yet. 0: no
+  // sequence may be longer than memory.
+  int64_t tokens() const;
+  // The same for prompt and answer of a request, some of which may be there already. nullopt: the
+  // request must fit memory.
+  std::optional<int64_t> tokens_for(const Request& request) const;
 
  private:
+  int64_t free_bytes() const;
+  int64_t tokens_with(int64_t stored_pages) const;
+
   const DiskLimits& limits_;
   const StoredPages& stored_;
+  const PageSpills& spills_;
+  const ChainIndex& index_;
+  Tenants& tenants_;
 };
 
 }  // namespace cascade

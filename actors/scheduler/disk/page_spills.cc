@@ -25,15 +25,18 @@ constexpr int64_t kLeaseRetryUs = 2'000'000;
 
 }  // namespace
 
-PageSpills::PageSpills(bool keeps_pages, size_t pool_pages, const ReaderSliceLimits& slices,
-                       const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index,
-                       StoredPages& stored, const RequestTable& requests, Adopted adopted)
-    : pool_pages_(static_cast<int64_t>(pool_pages)),
+PageSpills::PageSpills(bool keeps_pages, const Memory& pool, const ReaderSliceLimits& slices,
+                       const PrefillTime& time, const Clock& clock, Jobs& jobs, Outbox& outbox,
+                       ChainIndex& index, StoredPages& stored, const RequestTable& requests,
+                       Adopted adopted)
+    : pool_pages_(static_cast<int64_t>(pool.pages)),
+      page_bytes_(static_cast<double>(pool.page_bytes)),
       working_pages_(std::max(
           kWorkingPagesMin,
           std::min(kReaderSliceStages * reader_slice_tokens_max(pool_pages_, slices) / kPageTokens,
                    pool_pages_ / 2))),
       possible_(keeps_pages && pool_pages_ > working_pages_),
+      time_(time),
       clock_(clock),
       jobs_(jobs),
       outbox_(outbox),
@@ -51,8 +54,27 @@ int64_t PageSpills::slice_tokens_max() const {
   return std::max<int64_t>(1, working_pages_ / kReaderSliceStages) * kPageTokens;
 }
 
-double PageSpills::wait_us(const ReaderSlices::Rest& rest, double token_bytes) const {
-  return slices_.wait_us(rest, pool_pages_ * kPageTokens, token_bytes, slice_tokens_max());
+// Returns how long the next slice of the reader's prompt should be, if nobody waits for tokens.
+int64_t PageSpills::next_tokens(const Request& reader) const {
+  const auto absent = static_cast<double>(std::ranges::count_if(
+      reader.sequence->nodes(),
+      [](const ChainIndex::Node* node) { return !in_memory(page_of(node)); }));
+  const int64_t begin = reader.sequence->committed();
+  const ReaderSlices::Costs costs = {time_.us(begin, begin + kPageTokens) / kPageTokens,
+                                     absent * page_bytes_};
+  return slices_.next_tokens(costs, slice_tokens_max());
+}
+
+// What must be read grows with the position, from 0 where the context fits memory.
+double PageSpills::wait_us(int64_t begin, int64_t end) const {
+  const int64_t memory = pool_pages_ * kPageTokens;
+  begin = std::max(begin, memory);
+  if (begin >= end) return 0;
+  const int64_t tokens = end - begin;
+  const double read_tokens = static_cast<double>(begin + end - 2 * memory) / 2;
+  const ReaderSlices::Costs costs = {time_.us(begin, end) / static_cast<double>(tokens),
+                                     read_tokens * page_bytes_ / kPageTokens};
+  return slices_.wait_us(tokens, costs, slice_tokens_max());
 }
 
 std::vector<Request*> PageSpills::readers() const {
@@ -80,17 +102,20 @@ int64_t PageSpills::pages_owed() const {
 }
 
 int64_t PageSpills::slice_end(const Request& reader, int64_t planned) const {
-  const int64_t begin = reader.sequence->committed() / kPageTokens * kPageTokens;
-  const int64_t end =
-      std::min(begin + slices_.tokens(slice_tokens_max()), std::ssize(reader.chain()));
-  return requests_.decoding().empty() ? end : std::min(end, planned);
+  const ChainSequence& sequence = *reader.sequence;
+  const int64_t begin = sequence.committed() / kPageTokens * kPageTokens;
+  int64_t end = std::min(begin + next_tokens(reader), std::ssize(reader.chain()));
+  if (!requests_.decoding().empty()) end = std::min(end, planned);
+  // Pages may have been spilled since is_ready(), so that a longer slice is wanted now.
+  const int64_t pages = std::ssize(sequence.pages()) + working_pages_ - sequence.pages_kept();
+  return std::min(end, pages * kPageTokens);
 }
 
 bool PageSpills::is_ready(const Request& request) const {
   if (!request.reader) return !request.loading;
+  if (request.state == RequestState::kDecoding) return is_ready(request, 1);
   const int64_t left = std::ssize(request.chain()) - request.sequence->committed();
-  const int64_t next = std::min(left, slices_.tokens(slice_tokens_max()));
-  return is_ready(request, request.state == RequestState::kDecoding ? 1 : next);
+  return is_ready(request, std::min(left, next_tokens(request)));
 }
 
 bool PageSpills::is_ready(const Request& request, int64_t tokens) const {

@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/result.h"
 #include "cache/chain_index.h"
+#include "cache/prefill_time.h"
 #include "cache/reader_slices.h"
 #include "wire/messages.h"
 
@@ -31,11 +32,15 @@ class PageSpills {
   // The request's sequence has adopted pages on disk that hold `tokens`.
   using Adopted = std::function<void(Request& request, int64_t tokens)>;
 
-  // With `keeps_pages` false nothing is on disk. `pool_pages` is the size of the KV memory. The
-  // references outlive this.
-  PageSpills(bool keeps_pages, size_t pool_pages, const ReaderSliceLimits& slices,
-             const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index, StoredPages& stored,
-             const RequestTable& requests, Adopted adopted);
+  // With `keeps_pages` false nothing is on disk. `pool` is the size of the KV memory. `time` says
+  // how long computing takes. The references outlive this.
+  struct Memory {
+    size_t pages = 0;
+    size_t page_bytes = 0;
+  };
+  PageSpills(bool keeps_pages, const Memory& pool, const ReaderSliceLimits& slices,
+             const PrefillTime& time, const Clock& clock, Jobs& jobs, Outbox& outbox,
+             ChainIndex& index, StoredPages& stored, const RequestTable& requests, Adopted adopted);
 
   // Whether sequences may be longer than memory: pages are kept on disk, and memory has room for
   // more than working pages.
@@ -43,13 +48,13 @@ class PageSpills {
   // The most pages that a reader is promised: its working pages, and one to repair a lost page.
   int64_t promised_pages() const { return working_pages_ + 1; }
   // Returns where the next slice of the reader's prompt ends, if it would end at `planned` for any
-  // other request. Slices are as long as reading what memory has no room for makes useful, unless
-  // somebody waits for tokens.
+  // other request. A slice is as long as it takes to compute while pages of its context are read,
+  // but not longer than planned while others decode. Precondition: is_ready(reader).
   int64_t slice_end(const Request& reader, int64_t planned) const;
-  // Notes how long a slice of a reader took.
-  void computed(const ReaderSlices::Measured& slice) { slices_.add(slice); }
-  // About how long the rest of a reader's prompt will wait for the disk.
-  double wait_us(const ReaderSlices::Rest& rest, double token_bytes) const;
+  // Notes that a job read `bytes` in `us` microseconds.
+  void add_read(int64_t bytes, int64_t us) { slices_.add_read(bytes, us); }
+  // About how long the tokens [begin, end) of a reader's prompt will wait for the disk.
+  double wait_us(int64_t begin, int64_t end) const;
   // Whether a job may compute the next `tokens` tokens of the running request now. Of a reader: it
   // may take the pages for them, and all pages that it has can be read. Without `tokens` it asks
   // for the next slice of a prompt, or for one token of an answer.
@@ -98,14 +103,17 @@ class PageSpills {
   // Readers that run.
   std::vector<Request*> readers() const;
   int64_t slice_tokens_max() const;
+  int64_t next_tokens(const Request& reader) const;
   void ask(Leasing&& leasing);
   void note_leased(const Leasing& leasing, std::span<const uint32_t> leases);
   void adopt(Request& reader, const Leasing& leasing, std::span<const uint32_t> leases);
   void give_up(std::span<const uint32_t> leases);
 
   const int64_t pool_pages_;
+  const double page_bytes_;
   const int64_t working_pages_;
   const bool possible_;
+  const PrefillTime& time_;
   const Clock& clock_;
   Jobs& jobs_;
   Outbox& outbox_;

@@ -54,13 +54,13 @@ wire::StatusReply StatusDoor::status() const {
   status.kv_pages_used = static_cast<int64_t>(from_.pool.used_count());
   status.kv_bytes_used = page_bytes * status.kv_pages_used;
   status.kv_bytes_per_token = page_bytes / kPageTokens;
-  int64_t tokens = static_cast<int64_t>(from_.pool.page_count()) * kPageTokens;
   if (from_.options.keep_pages) {
     status.kv_disk_bytes = from_.disk_room.used_bytes();
     status.kv_disk_bytes_max = from_.disk_room.bytes();
-    if (from_.spills.possible()) tokens = std::max(tokens, from_.disk_room.tokens());
   }
-  status.sequence_tokens_max = std::min<int64_t>(tokens, status.context_tokens_max);
+  const int64_t in_memory = static_cast<int64_t>(from_.pool.page_count()) * kPageTokens;
+  status.sequence_tokens_max = std::min<int64_t>(std::max(in_memory, from_.disk_room.tokens()),
+                                                 status.context_tokens_max);
   status.requests_running = static_cast<int32_t>(from_.requests.running());
   status.requests_waiting = static_cast<int32_t>(from_.requests.not_running());
   status.requests_waiting_max = from_.options.requests_waiting_max;

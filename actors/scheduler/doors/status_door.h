@@ -8,7 +8,6 @@
 
 #include "actors/scheduler/disk/disk_room.h"
 #include "actors/scheduler/disk/page_loader.h"
-#include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/disk/page_writer.h"
 #include "actors/scheduler/disk/stored_pages.h"
 #include "actors/scheduler/idle_prefill.h"
@@ -55,7 +54,6 @@ class StatusDoor {
     const PageLoader& loader;
     const PageWriter& writer;
     const StoredPages& stored;
-    const PageSpills& spills;
     const DiskRoom& disk_room;
     Keep& keep;
     Outbox& outbox;

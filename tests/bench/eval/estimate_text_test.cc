@@ -32,7 +32,7 @@ weights         1.5 GiB as int4: 92 % of their bytes are Q4_0
 K and V         16,384 bytes a token as int8
 working space   1.4 MiB with 2 threads
 
-        tokens       K and V     in memory       on disk memory in all   for 3 sequences
+        tokens       K and V     in memory  kept on disk memory in all   for 3 sequences
             64       3.0 MiB       3.0 MiB       4.0 MiB       1.5 GiB
         32,768       3.0 MiB       2.0 MiB       4.0 MiB       1.0 GiB   the model's context
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+
 #include "cache/chain_key.h"
 #include "tests/actors/scheduler/room_test.h"
 
@@ -15,8 +18,37 @@ class DiskRoomTest : public testing::RoomTest {
     limits_.page_bytes = 1000;
     limits_.bytes_max = 10'500;
   }
+  // A request whose prompt's first `stored` pages are on disk.
+  Request& request_with(int64_t stored, bool pinned = false) {
+    auto request = std::make_unique<Request>();
+    request->handle = requests_.next_handle();
+    request->client = {"alice", "client" + std::to_string(request->handle)};
+    request->prompt = testing::count_up(0, 1000);
+    request->params.output_pinned = pinned;
+    compute(request->prompt, alice_);
+    const auto nodes = testing::nodes_of(memory_.index, alice_, request->prompt);
+    for (int64_t i = 0; i < stored; ++i) {
+      const ChainIndex::PageName name = name_of(nodes[static_cast<size_t>(i)]);
+      stored_.add(name.key, name.parent, static_cast<int32_t>(name.tokens.size()));
+    }
+    return requests_.add(std::move(request));
+  }
+
   DiskLimits limits_;
-  DiskRoom room_{limits_, stored_};
+  SpeedEstimate speed_;
+  RequestTable requests_;
+  PageSpills spills_{/*keeps_pages=*/true,
+                     {memory_.pool.page_count(), 1000},
+                     {},
+                     speed_.prefill_time(),
+                     clock_,
+                     jobs_,
+                     outbox_,
+                     memory_.index,
+                     stored_,
+                     requests_,
+                     {}};
+  DiskRoom room_{limits_, stored_, spills_, memory_.index, tenants_};
 };
 
 TEST_F(DiskRoomTest, is_what_the_budget_allows_however_much_is_there) {
@@ -28,16 +60,31 @@ TEST_F(DiskRoomTest, is_what_the_budget_allows_however_much_is_there) {
   EXPECT_EQ(room_.tokens(), 10 * kPageTokens) << "pages that are there make room for others";
 }
 
-TEST_F(DiskRoomTest, is_less_on_a_disk_with_little_free_space) {
+TEST_F(DiskRoomTest, is_the_free_space_if_that_is_less) {
   int64_t free = 3'999;
   limits_.free_bytes = [&] { return free; };
   EXPECT_EQ(room_.tokens(), 3 * kPageTokens);
-  stored_.add(chain_key({}, nullptr, std::vector<int32_t>{1}), {}, 1);
-  EXPECT_EQ(room_.tokens(), 4 * kPageTokens);
+  Request& known = request_with(2);
+  EXPECT_EQ(room_.used_bytes(), 2'000);
+  EXPECT_EQ(room_.bytes(), 5'999);
+  EXPECT_EQ(room_.tokens(), 3 * kPageTokens)
+      << "the store removes nothing for a disk without space";
+  EXPECT_EQ(room_.tokens_for(known), 5 * kPageTokens) << "two of its pages are there";
   free = -5;
-  EXPECT_EQ(room_.tokens(), kPageTokens);
+  EXPECT_EQ(room_.tokens(), 0);
+  EXPECT_EQ(room_.tokens_for(known), 2 * kPageTokens);
   free = 1'000'000;
   EXPECT_EQ(room_.tokens(), 10 * kPageTokens);
+  EXPECT_EQ(room_.tokens_for(known), 10 * kPageTokens);
+}
+
+TEST_F(DiskRoomTest, is_none_for_requests_that_must_fit_memory) {
+  EXPECT_EQ(room_.tokens_for(request_with(0, /*pinned=*/true)), std::nullopt);
+  PageSpills none(/*keeps_pages=*/false, {20, 1000}, {}, speed_.prefill_time(), clock_, jobs_,
+                  outbox_, memory_.index, stored_, requests_, {});
+  const DiskRoom room(limits_, stored_, none, memory_.index, tenants_);
+  EXPECT_EQ(room.tokens_for(request_with(0)), std::nullopt);
+  EXPECT_EQ(room.tokens(), 0);
 }
 
 TEST_F(DiskRoomTest, is_not_limited_if_nobody_knows_the_size_of_a_page) {

@@ -54,21 +54,26 @@ class PageSpillsTest : public testing::RoomTest {
   }
   // Answers the next LeasePages with leases from `first` on; those of `none` are refused.
   size_t lease(uint32_t first = 0, std::vector<size_t> none = {}) {
+    return lease_for(spills_, first, std::move(none));
+  }
+  size_t lease_for(PageSpills& spills, uint32_t first = 0, std::vector<size_t> none = {}) {
     const auto asked = take<wire::LeasePages>();
     if (asked.empty()) return 0;
     wire::PagesLeased leased;
     leased.job = asked[0].job;
     for (uint32_t i = 0; i < asked[0].keys.size(); ++i) leased.leases.push_back(first + i);
     for (const size_t i : none) leased.leases[i] = wire::PagesLeased::kNone;
-    spills_.on(std::move(leased));
+    spills.on(std::move(leased));
     return asked[0].keys.size();
   }
 
+  SpeedEstimate speed_;
   RequestTable requests_;
   std::vector<int64_t> adopted_;
   PageSpills spills_{/*keeps_pages=*/true,
-                     kPoolPages,
+                     {kPoolPages, kPageBytes},
                      kSlices,
+                     speed_.prefill_time(),
                      clock_,
                      jobs_,
                      outbox_,
@@ -82,8 +87,8 @@ TEST_F(PageSpillsTest, need_a_disk_and_more_memory_than_working_pages) {
   EXPECT_TRUE(spills_.possible());
   EXPECT_EQ(spills_.promised_pages(), 7);  // one for repairs
   const auto other = [&](bool keeps_pages, size_t pool) {
-    return PageSpills(keeps_pages, pool, kSlices, clock_, jobs_, outbox_, memory_.index, stored_,
-                      requests_, {});
+    return PageSpills(keeps_pages, {pool, kPageBytes}, kSlices, speed_.prefill_time(), clock_,
+                      jobs_, outbox_, memory_.index, stored_, requests_, {});
   };
   EXPECT_FALSE(other(false, 100).possible());
   EXPECT_FALSE(other(true, 4).possible());
@@ -113,26 +118,30 @@ TEST_F(PageSpillsTest, a_reader_waits_until_its_pages_are_written_and_leased) {
 
 TEST_F(PageSpillsTest, slices_follow_the_disk_and_the_readers_working_pages) {
   // Memory for longer slices than usual.
-  PageSpills spills(/*keeps_pages=*/true, 1000, {.usual_tokens = 128, .tokens_max = 512}, clock_,
-                    jobs_, outbox_, memory_.index, stored_, requests_, {});
+  PageSpills spills(/*keeps_pages=*/true, {1000, 1'000}, {.usual_tokens = 128, .tokens_max = 512},
+                    speed_.prefill_time(), clock_, jobs_, outbox_, memory_.index, stored_,
+                    requests_, {});
   EXPECT_EQ(spills.promised_pages(), 3 * 8 + 1);
   Request& reader = start(count_up(0, 2000));
-  EXPECT_EQ(spills.slice_end(reader, 64), 128);
-  // Reading takes three times as long as computing 128 tokens.
-  spills.computed({.tokens = 128,
-                   .compute_us = 3'000'000,
-                   .read_bytes = 1'000'000,
-                   .read_us = 3'000'000,
-                   .wait_us = 2'000'000});
-  EXPECT_EQ(spills.slice_end(reader, 64), 448);
+  speed_.add_prefill(128, 128 * 1'000);
+  spills.add_read(1'000, 56'000);
+  EXPECT_EQ(spills.slice_end(reader, 64), 128) << "nothing has to be read";
+  compute_next(reader, 6 * 64);
+  write(reader);
+  spills.lease_more();
+  ASSERT_EQ(lease_for(spills), 6u);
+  for (int i = 0; i < 6; ++i) memory_.index.evict_one();
+  reader.sequence->refresh();
+  // Six pages are read in 336 ms, while 336 tokens are computed. With a margin, 420.
+  EXPECT_EQ(spills.slice_end(reader, 64), (6 + 6) * 64);
   EXPECT_TRUE(spills.is_ready(reader));
   EXPECT_FALSE(spills.is_ready(reader, 25 * 64)) << "more than its working pages";
   Request& other = start(count_up(5000, 100), /*reader=*/false);
   requests_.decode(other);
-  EXPECT_EQ(spills.slice_end(reader, 64), 64) << "somebody waits for tokens";
+  EXPECT_EQ(spills.slice_end(reader, 7 * 64), 7 * 64) << "somebody waits for tokens";
   // The rest reads what is beyond the memory for each slice.
-  EXPECT_EQ(spills.wait_us({0, 64'000, 0}, 1), 0);
-  EXPECT_GT(spills.wait_us({0, 65'000, 0}, 1), 0);
+  EXPECT_EQ(spills.wait_us(0, 64'000), 0);
+  EXPECT_GT(spills.wait_us(0, 100'000), 0);
 }
 
 TEST_F(PageSpillsTest, readers_are_owed_what_they_do_not_have_and_shared_pages_count_once) {

@@ -1,0 +1,54 @@
+// The store removes old pages when all pages take as much as they may, but not when the disk has no
+// free space: then new pages find room in that space alone.
+#include "actors/scheduler/disk/disk_room.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cache/kv_view.h"
+
+namespace cascade {
+
+DiskRoom::DiskRoom(const DiskLimits& limits, const StoredPages& stored, const PageSpills& spills,
+                   const ChainIndex& index, Tenants& tenants)
+    : limits_(limits), stored_(stored), spills_(spills), index_(index), tenants_(tenants) {}
+
+int64_t DiskRoom::free_bytes() const {
+  // Half of the largest number, so that sums do not overflow.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2;
+  return limits_.free_bytes ? std::clamp<int64_t>(limits_.free_bytes(), 0, kMost) : kMost;
+}
+
+int64_t DiskRoom::used_bytes() const {
+  return limits_.page_bytes * static_cast<int64_t>(stored_.disk().size());
+}
+
+int64_t DiskRoom::bytes() const {
+  return std::min(limits_.bytes_max, used_bytes() + free_bytes());
+}
+
+int64_t DiskRoom::tokens() const {
+  return spills_.possible() ? tokens_with(0) : 0;
+}
+
+std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
+  if (!spills_.possible() || request.params.output_pinned.value_or(false)) return std::nullopt;
+  const TenantId owner = tenants_.id(request.client.tenant);
+  const auto stored =
+      std::ranges::count_if(stored_.path_of(owner, request.reusable()),
+                            [this](const Digest& key) { return stored_.disk().contains(key); });
+  return tokens_with(stored);
+}
+
+int64_t DiskRoom::tokens_with(int64_t stored_pages) const {
+  if (limits_.page_bytes == 0) return std::numeric_limits<int64_t>::max();
+  const int64_t free = free_bytes();
+  int64_t pages = stored_pages + free / limits_.page_bytes;
+  if (used_bytes() + free >= limits_.bytes_max) {
+    // Old pages make room for new ones, but pinned ones stay.
+    pages = limits_.bytes_max / limits_.page_bytes - static_cast<int64_t>(index_.pinned_count());
+  }
+  return std::max<int64_t>(0, pages) * kPageTokens;
+}
+
+}  // namespace cascade
