@@ -66,6 +66,23 @@ void ChainIndex::spill(Node* node) {
   note_spillable(node);
 }
 
+std::vector<uint32_t> ChainIndex::take_unused_leases(bool of_idle) {
+  const auto is_after_absent = [](const auto& leaf) {
+    const Node* node = leaf.second;
+    while (node->parent != nullptr && node->in_memory()) node = node->parent;
+    return node->parent != nullptr;
+  };
+  while (of_idle) {
+    const auto found = std::ranges::find_if(evictable_leaves_, is_after_absent);
+    if (found == evictable_leaves_.end()) break;
+    Node* const node = found->second;
+    while (!node->ending_holds.empty()) drop_hold(node->ending_holds.back());
+    remove(node, Removal::kEvicted);
+    prune_absent();
+  }
+  return std::exchange(unused_leases_, {});
+}
+
 void ChainIndex::lose(Node* node) {
   if (node->lease) unused_leases_.push_back(*std::exchange(node->lease, {}));
   if (!node->in_memory()) node->page = kLostPage;

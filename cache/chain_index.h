@@ -105,8 +105,10 @@ class ChainIndex {
   void spill(Node* node);
   // The absent page could not be read: it is lost until insert() is given a page for it.
   void lose(Node* node);
-  // Returns leases that the index does not need any more, since the last call.
-  std::vector<uint32_t> take_unused_leases() { return std::exchange(unused_leases_, {}); }
+  // Returns leases that the index does not need any more, since the last call. With `of_idle`, the
+  // pages in memory that come after absent ones are evicted first, as far as nobody uses them: so
+  // the index does not need the leases of these absent pages either.
+  std::vector<uint32_t> take_unused_leases(bool of_idle = false);
   // The number of nodes from `node` up to the root that could be evicted or spilled now, and no
   // more after acquire(node, use).
   size_t taken_by(const Node* node, Use use = Use::kMemory) const;

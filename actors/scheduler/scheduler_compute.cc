@@ -78,9 +78,13 @@ void SchedulerCore::plan() {
   disk_.spills.release_unused();
   for (Request* reader : disk_.spills.waiting([this](const Request& r) { return in_flight(r); })) {
     const auto write_error = disk_.writer.error_since(reader->prefill_start_us);
-    if (const auto error = disk_.spills.why_stuck(*reader, write_error)) {
+    const auto error = disk_.spills.why_stuck(*reader, write_error);
+    if (error && disk_.writer.is_writing()) continue;  // its end may bring other news
+    if (error && !disk_.spills.release_idle()) {
       fail(*reader, *error);
-    } else if (disk_.writer.is_idle()) {  // pages that are not on disk any more are written again
+    } else if (error || disk_.writer.is_idle()) {
+      // Pages that are not on disk any more are written again, and so are those that may have room
+      // there now.
       reader->written_tokens = 0;
       write_prompt_behind(*reader);
     }
@@ -326,6 +330,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   if (job.idle) return idle_.computed(job.tokens, done.error.has_value());
   if (!requests_.decoding().empty()) compute_.prompt_budget.prefilled(done.compute_us);
   Request& request = requests_.at(job.requests.front());
+  request.computing_us += done.compute_us;
   if (job.repair) return page_repaired(request, *job.repair, done);
   if (done.error) return fail(request, *done.error);
   if (done.lost_page) {

@@ -266,15 +266,17 @@ void SchedulerCore::preempt(Request& request) {
 }
 
 // Picks a prompt of the tenant whose turn it is: the one with the least to compute, so that short
-// prompts do not wait behind a long one. The longer a prompt has waited, the shorter it counts, so
-// that a stream of short ones cannot keep a long one from its turn.
+// prompts do not wait behind a long one. The longer a prompt has waited for others, the shorter it
+// counts, so that a stream of short ones cannot keep a long one from its turn.
 Request* SchedulerCore::next_to_prefill() {
   const int64_t now = clock_.monotonic_us();
   const auto order = [&](const Request& request) {
     const int64_t left = tokens_left(request);
     const double left_us = static_cast<double>(left) * compute_.speed.prefill_token_us();
-    const auto waited_us = static_cast<double>(now - request.prefill_start_us);
-    return std::pair(turn_of(request.client.tenant).prompt_order(left), left_us - waited_us);
+    const int64_t waited_us =
+        std::max<int64_t>(0, now - request.prefill_start_us - request.computing_us);
+    return std::pair(turn_of(request.client.tenant).prompt_order(left),
+                     left_us - static_cast<double>(waited_us));
   };
   Request* next = nullptr;
   for (const uint64_t handle : requests_.prefilling()) {

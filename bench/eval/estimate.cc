@@ -67,6 +67,11 @@ Result<EstimateRow> row_of(const ModelConfig& config, uint64_t weights_bytes,
   ASSIGN_OR_RETURN(const MemoryEstimate fits, estimate_memory(config, weights_bytes, facts.types));
   EstimateRow row = {.tokens = facts.types.tokens, .needed = fits};
   const uint64_t pages_max = static_cast<uint64_t>(facts.kv_bytes_max) / fits.page_bytes;
+  if (facts.kv_memory_is_set && pages_max == 0) {
+    return invalid_argument("kv-memory", "must be at least " + std::to_string(fits.page_bytes) +
+                                             " bytes, one page of this model, got " +
+                                             std::to_string(facts.kv_bytes_max) + " bytes");
+  }
   row.kv_in_memory_bytes = std::min(fits.pages, pages_max) * fits.page_bytes;
   row.kv_disk_bytes =
       fits.pages * kv_record_bytes(fits.page_bytes, static_cast<size_t>(config.layers));

@@ -1,4 +1,5 @@
-// The limit is --max-tokens, the daemon's own, or what is left of the model's context.
+// The limit is --max-tokens, the daemon's own, or what is left of the model's context, of memory
+// and of the disk.
 #include "clients/ctl/cut_answer.h"
 
 #include "base/counted.h"
@@ -11,7 +12,9 @@ std::string limit_text(int64_t tokens, int32_t asked_for) {
     return "by the daemon's limit, or by the end of the model's context; --max-tokens asks for "
            "more";
   }
-  if (tokens < asked_for) return "by the end of the model's context";
+  if (tokens < asked_for) {
+    return "by the end of the model's context, or of the room in memory and on disk";
+  }
   return "by --max-tokens " + std::to_string(asked_for);
 }
 

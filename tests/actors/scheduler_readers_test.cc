@@ -235,6 +235,39 @@ TEST_F(SchedulerReaders, a_full_disk_ends_the_request_with_an_error_and_nothing_
   EXPECT_EQ(result(world_->send(reader_request(11, 150, 20))).tokens.size(), 20u);
 }
 
+TEST_F(SchedulerReaders, a_repeated_prompt_does_not_keep_the_disk_from_others) {
+  constexpr int64_t kPages = 3 * kMemoryPages;
+  start(kPages + 2, kMemoryPages);
+  for (int i = 0; i < 2; ++i) {
+    const uint64_t number = world_->send(reader_request(1, kPages * kPageTokens - 90, 4));
+    EXPECT_EQ(result(number).tokens.size(), 4u);
+  }
+  const wire::GenerateRequest request = reader_request(2, kPages * kPageTokens - 90, 4);
+  const uint64_t other = world_->send(request);
+  SchedulerWorld in_memory;
+  EXPECT_TRUE(result(other) == outcome_of(in_memory.one<wire::Final>(in_memory.send(request))));
+}
+
+TEST_F(SchedulerReaders, a_short_prompt_comes_before_the_rest_of_a_long_one) {
+  int slices = 0;
+  world_->tamper = [&](wire::Message& answer) {
+    auto* prefill = std::get_if<wire::PrefillDone>(&answer);
+    if (prefill == nullptr) return;
+    ++slices;
+    prefill->compute_us = 1'000'000;
+    world_->clock.advance_us(1'000'000);
+  };
+  world_->send(reader_request(3, 100, 1));  // the speed is known
+  const uint64_t reader = world_->post(reader_request(1));
+  while (slices < 12) ASSERT_GT(world_->pump(1), 0u);
+  const uint64_t quick = world_->post(reader_request(2, 100, 1));
+  while (world_->all<wire::Final>(quick).empty() && world_->pump(1) > 0) {
+  }
+  EXPECT_TRUE(world_->all<wire::Final>(reader).empty());
+  world_->pump();
+  EXPECT_TRUE(result(reader) == expected(1));
+}
+
 TEST_F(SchedulerReaders, can_be_cancelled_at_any_step) {
   for (size_t steps = 0; steps < 50; steps += 4) {
     const uint64_t number = world_->post(reader_request(1));

@@ -88,8 +88,8 @@ class PagedMemory : public ChainMemory {
     return true;
   }
 
-  void take_unused() {
-    for (const uint32_t lease : index.take_unused_leases()) {
+  void take_unused(bool of_idle = false) {
+    for (const uint32_t lease : index.take_unused_leases(of_idle)) {
       ASSERT_EQ(disk.erase(lease), 1u) << "a lease is released once";
     }
   }
@@ -411,6 +411,32 @@ TEST(ChainAbsent, random_readers_and_others_see_only_their_own_bytes) {
     world.end();
     if (::testing::Test::HasFailure()) FAIL() << "round " << round;
   }
+}
+
+TEST(ChainAbsent, leases_of_chains_that_nobody_uses_can_be_given_up) {
+  PagedMemory memory(8);
+  auto reader = memory.reader();
+  reader->reuse(count_up(0, 640), kSecond);
+  ASSERT_TRUE(memory.compute_long(*reader, count_up(0, 640), kSecond));
+  reader->finish(kSecond);
+  memory.take_unused();
+  // The last page is in memory, so the leases of the absent pages before it are still needed.
+  const auto anywhere = [&] {
+    return memory.index.match(memory.tenant, count_up(0, 640), ChainIndex::Where::kAnywhere)
+        .tokens();
+  };
+  ASSERT_EQ(anywhere(), 640);
+  const int64_t in_memory = memory.index.match(memory.tenant, count_up(0, 640)).tokens();
+  ASSERT_LT(in_memory, 640);
+  ASSERT_GT(in_memory, 0);
+  memory.take_unused(/*of_idle=*/true);
+  EXPECT_EQ(anywhere(), in_memory) << "pages that are in memory from the beginning on stay";
+  EXPECT_TRUE(memory.disk.empty());
+  // A reader's pages stay.
+  auto other = memory.reader();
+  ASSERT_TRUE(memory.compute_long(*other, count_up(1000, 1640), kSecond));
+  memory.take_unused(/*of_idle=*/true);
+  EXPECT_TRUE(memory.intact_anywhere(*other));
 }
 
 }  // namespace

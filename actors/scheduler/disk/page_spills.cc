@@ -133,6 +133,12 @@ void PageSpills::release_unused() {
   give_up(index_.take_unused_leases());
 }
 
+bool PageSpills::release_idle() {
+  const std::vector<uint32_t> leases = index_.take_unused_leases(/*of_idle=*/true);
+  give_up(leases);
+  return !leases.empty();
+}
+
 void PageSpills::lease_more() {
   if (!leasing_.empty() || clock_.monotonic_us() < lease_after_us_) return;
   Leasing leasing;

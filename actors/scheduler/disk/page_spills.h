@@ -66,6 +66,9 @@ class PageSpills {
   void lease_more();
   // Gives up leases that nobody needs. Precondition: no job is under way, since it may read them.
   void release_unused();
+  // Does the same for pages that no request uses any more, so that the store may remove them from
+  // the disk. False if there are none.
+  bool release_idle();
   // How many pages running readers may still take of what they are promised.
   int64_t pages_owed() const;
   // Asks for leases of the pages on disk that continue the reader's sequence, so that it adopts
