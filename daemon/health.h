@@ -19,8 +19,9 @@ namespace cascade {
 class HostHealth {
  public:
   // `label` follows the names of the model's actors; empty: nothing follows them. `layers` moves
-  // with each layer that any model computes: all prefill and decode actors make progress with it,
-  // because those that do not compute wait for their turn.
+  // with each layer that any model computes. An actor that waits for its turn, while another one
+  // computes, makes progress with it. So a prefill or decode actor that is stuck in other work is
+  // noticed only when nothing is computed.
   HostHealth(std::string model, std::string label, std::shared_ptr<const WorkMeter> layers)
       : model_(std::move(model)), label_(std::move(label)), layers_(std::move(layers)) {}
 

@@ -76,18 +76,24 @@ double us_before_answer(const Request& request, const RequestTable& requests,
 void SchedulerCore::plan() {
   if (compute_.busy()) return write_pages();
   disk_.spills.release_unused();
+  bool released = false;  // the store can make room for what had none
   for (Request* reader : disk_.spills.waiting([this](const Request& r) { return in_flight(r); })) {
     const auto write_error = disk_.writer.error_since(reader->prefill_start_us);
     const auto error = disk_.spills.why_stuck(*reader, write_error);
-    if (error && disk_.writer.is_writing()) continue;  // its end may bring other news
-    if (error && !disk_.spills.release_idle()) {
-      fail(*reader, *error);
-    } else if (error || disk_.writer.is_idle()) {
-      // Pages that are not on disk any more are written again, and so are those that may have room
-      // there now.
-      reader->written_tokens = 0;
-      write_prompt_behind(*reader);
+    if (error) {
+      const bool is_full =
+          reader->written_behind && write_error && write_error->field == "max_disk";
+      if (is_full && disk_.writer.is_writing()) continue;  // its end may bring other news
+      released = is_full && (disk_.spills.release_idle() || released);
+      if (!released) {
+        fail(*reader, *error);
+        continue;
+      }
     }
+    // Pages that are not on disk, or not any more, are written once more.
+    if (disk_.writer.is_writing()) continue;
+    reader->written_tokens = 0;
+    write_prompt_behind(*reader);
   }
   start_waiting();
   refuse_starved();
@@ -120,6 +126,7 @@ void SchedulerCore::plan() {
     case Plan::Kind::kDecode: dispatch_decode(next.decode_steps); break;
     case Plan::Kind::kIdlePrefill: dispatch_idle(next.slice_end); break;
   }
+  if (next.kind == Plan::Kind::kPrefill) compute_.last_prompt = prompt->handle;
   compute_.last_was_decode = next.kind == Plan::Kind::kDecode;
   write_pages();
 }
@@ -136,7 +143,8 @@ Request* SchedulerCore::next_prompt() {
     Request* next = next_to_prefill();
     if (next == nullptr) return nullptr;
     catch_up(*next);
-    if (!next->loading && !next->prompt_done()) return next;
+    // A reader may have too many pages now that are not on disk: then another prompt is next.
+    if (!next->prompt_done() && disk_.spills.is_ready(*next)) return next;
   }
 }
 
@@ -188,6 +196,7 @@ void SchedulerCore::page_repaired(Request& request, const InFlight::Repair& repa
 }
 
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
+  CHECK(slice_end > request.sequence->committed());
   // The pages were promised at the start: running out of them here is a bug. A reader waits if its
   // pages were pinned since.
   const bool reserved = request.sequence->reserve(slice_end);

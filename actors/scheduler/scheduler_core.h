@@ -220,6 +220,7 @@ class SchedulerCore {
     SpeedEstimate speed;
     PromptBudget prompt_budget;
     bool last_was_decode = false;
+    uint64_t last_prompt = 0;  // the request whose prompt was computed last
 
     bool busy() const { return !slices.empty() || !bursts.empty(); }
   };

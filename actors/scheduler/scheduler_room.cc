@@ -8,8 +8,8 @@ namespace cascade {
 // Returns how long the answer may become: no longer than the request or the default says, and no
 // longer than context and KV memory allow without what others have pinned. At least one token,
 // since pins may be released. If its prompt does not fit memory, or the answer that it asks for,
-// the request becomes a reader: its limit is the disk. That needs more room on disk than in memory,
-// and memory for working pages.
+// the request becomes a reader: its limit is the disk. A prompt that fits memory needs more room on
+// disk than there is in memory, and memory for working pages; else its answer is cut.
 int32_t SchedulerCore::answer_tokens(Request& request) {
   const int64_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
@@ -23,9 +23,12 @@ int32_t SchedulerCore::answer_tokens(Request& request) {
   const int64_t memory = static_cast<int64_t>(pages) * kPageTokens;
   // A short prompt with a generous max_tokens is served from memory.
   const bool is_long = prompt > memory / 2 && std::min(prompt + wanted, context) > memory;
-  const int64_t disk = is_long ? disk_.room.tokens_for(request).value_or(0) : 0;
-  request.reader = disk > memory && disk_.spills.promised_pages() <= static_cast<int64_t>(pages);
-  const int64_t most = std::min(context, request.reader ? disk : memory);
+  const auto disk = is_long ? disk_.room.tokens_for(request) : std::nullopt;
+  const bool must_read = prompt + 1 > static_cast<int64_t>(pool_.page_count()) * kPageTokens;
+  const bool may_read =
+      disk > memory && disk_.spills.promised_pages() <= static_cast<int64_t>(pages);
+  request.reader = disk && (must_read || may_read);
+  const int64_t most = std::min(context, request.reader ? *disk : memory);
   return static_cast<int32_t>(std::clamp<int64_t>(most - prompt, 1, wanted));
 }
 

@@ -9,8 +9,8 @@ namespace {
 
 std::string limit_text(int64_t tokens, int32_t asked_for) {
   if (asked_for == 0) {
-    return "by the daemon's limit, or by the end of the model's context; --max-tokens asks for "
-           "more";
+    return "by the daemon's limit (--max-tokens asks for more), or by the end of the model's "
+           "context, or of the room in memory and on disk";
   }
   if (tokens < asked_for) {
     return "by the end of the model's context, or of the room in memory and on disk";

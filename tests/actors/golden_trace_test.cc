@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "de0e7c1d840c1d490c0c31c94bbc25b8736e9843c9c74f3b1b88a557e003d73d"},
+     "5bfcdd379863167b0fc84025cb07e522c3dd07e731b9a5c68f38cf585399531b"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "59497a80840dec1db403e70fb7f5f4712d170b3eed5456b8af588a1d0c4c8336"},
+     "d59476c87984afbd96b9b05dd17f871bd7e33d0bb53a5b1bfd085842bb229acd"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "b0f2fa2bed023f7101ea268fc82db2510fb89d280f8b392e351ed0294407cc5b"},
+     "eb0fdc806e5fd9cb9ab2c67eb137e0a247510bee8b6c7360a072eb9d4a9200a4"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "64c072f4b8bd6730e6be69ae9daab9474b8011ae2c09d6534fc62e8c7da2d9d6"},
+     "14dae23b7e8099eb55b6c23e60a8417cc7290a3b59c0d708c80a0692f5306bcd"},
 };
 
 uint64_t other_seed() {

@@ -222,6 +222,32 @@ TEST_F(SchedulerReaders, a_disk_with_less_room_than_memory_cuts_no_answer) {
   EXPECT_EQ(result(number).tokens.size(), kMemoryPages * kPageTokens - 300);
 }
 
+// A request that fits memory computes more of the reader's prompt than the reader has working
+// pages.
+TEST_F(SchedulerReaders, can_catch_up_with_more_pages_than_they_may_keep) {
+  start(1000, 48);
+  const wire::GenerateRequest reader = reader_request(1, 48 * kPageTokens + 200, 4);
+  const uint64_t number = world_->post(reader);
+  world_->pump(6);
+  wire::GenerateRequest shorter = reader;
+  shorter.prompt_token_ids.resize(40 * kPageTokens);
+  const uint64_t other = world_->post(shorter);
+  world_->pump();
+  SchedulerWorld in_memory;
+  EXPECT_TRUE(result(number) == outcome_of(in_memory.one<wire::Final>(in_memory.send(reader))));
+  EXPECT_TRUE(result(other) == outcome_of(in_memory.one<wire::Final>(in_memory.send(shorter))));
+}
+
+TEST_F(SchedulerReaders, beside_too_many_pins_are_refused) {
+  start(1000, kMemoryPages, /*max_pinned=*/0.9);
+  wire::GenerateRequest pinned = reader_request(4, 5 * kPageTokens, 20);
+  pinned.retain_output = true;
+  pinned.output_pinned = true;
+  world_->one<wire::Final>(world_->send(pinned));
+  const uint64_t number = world_->send(reader_request(1));
+  EXPECT_EQ(world_->one<wire::ErrorReply>(number).error.code, ErrorCode::kResourceExhausted);
+}
+
 TEST_F(SchedulerReaders, a_full_disk_ends_the_request_with_an_error_and_nothing_else) {
   start(10, kMemoryPages);
   const uint64_t number = world_->post(reader_request(1));

@@ -28,7 +28,7 @@ int64_t DiskRoom::bytes() const {
 }
 
 int64_t DiskRoom::tokens() const {
-  return spills_.possible() ? tokens_with(0) : 0;
+  return spills_.possible() ? tokens_with(0, 0) : 0;
 }
 
 std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
@@ -37,16 +37,18 @@ std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
   const auto stored =
       std::ranges::count_if(stored_.path_of(owner, request.reusable()),
                             [this](const Digest& key) { return stored_.disk().contains(key); });
-  return tokens_with(stored);
+  const auto own_pins = pinned_count(index_.match(owner, request.reusable()).node);
+  return tokens_with(stored, static_cast<int64_t>(own_pins));
 }
 
-int64_t DiskRoom::tokens_with(int64_t stored_pages) const {
+int64_t DiskRoom::tokens_with(int64_t stored_pages, int64_t own_pins) const {
   if (limits_.page_bytes == 0) return std::numeric_limits<int64_t>::max();
   const int64_t free = free_bytes();
   int64_t pages = stored_pages + free / limits_.page_bytes;
   if (used_bytes() + free >= limits_.bytes_max) {
     // Old pages make room for new ones, but pinned ones stay.
-    pages = limits_.bytes_max / limits_.page_bytes - static_cast<int64_t>(index_.pinned_count());
+    const int64_t others_pins = static_cast<int64_t>(index_.pinned_count()) - own_pins;
+    pages = limits_.bytes_max / limits_.page_bytes - others_pins;
   }
   return std::max<int64_t>(0, pages) * kPageTokens;
 }

@@ -34,7 +34,7 @@ class DiskRoom {
 
  private:
   int64_t free_bytes() const;
-  int64_t tokens_with(int64_t stored_pages) const;
+  int64_t tokens_with(int64_t stored_pages, int64_t own_pins) const;
 
   const DiskLimits& limits_;
   const StoredPages& stored_;

@@ -97,6 +97,7 @@ void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) 
   }
   status.kv_disk_bytes.reset();
   status.kv_disk_bytes_max.reset();
+  status.sequence_tokens_max = 0;  // it depends on others' pins
   status.chunks_input = status.chunks_output = 0;
   from_.registry.for_each(tenant, [&](const ChunkEntry& entry) {
     ++(entry.chunk.type == ChunkType::kOutput ? status.chunks_output : status.chunks_input);

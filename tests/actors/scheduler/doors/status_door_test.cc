@@ -129,7 +129,7 @@ TEST_F(StatusDoorTest, says_how_long_a_prompt_may_be_in_memory_or_on_disk) {
   EXPECT_GT(100 * kPageTokens, in_memory);
   EXPECT_EQ(all.sequence_tokens_max, 100 * kPageTokens);
   EXPECT_FALSE(status(alice_client_).kv_disk_bytes);
-  EXPECT_EQ(status(alice_client_).sequence_tokens_max, 100 * kPageTokens);
+  EXPECT_EQ(status(alice_client_).sequence_tokens_max, 0);
   options_.disk.bytes_max = 5'000;
   EXPECT_EQ(status(admin_).sequence_tokens_max, in_memory);
   options_.disk.bytes_max = 1'000'000'000;
