@@ -18,8 +18,8 @@ class SpeedEstimate {
 
   // Adds a slice of `tokens` tokens, whose first one is at `position` of its prompt.
   void add_prefill(int64_t tokens, int64_t compute_us, int64_t position = 0);
-  // Does the same for a slice of a prompt that is longer than memory. Such slices are far back in
-  // their prompts, so they count for positions like theirs only: for prefill_time().
+  // Adds a slice of a prompt that is longer than memory, to prefill_time() only. Most such slices
+  // are far back in their prompts, and prefill_token_us() does not know positions.
   void add_long_prefill(int64_t tokens, int64_t compute_us, int64_t position) {
     prefill_time_.add(position, tokens, compute_us);
   }

@@ -76,21 +76,21 @@ double us_before_answer(const Request& request, const RequestTable& requests,
 void SchedulerCore::plan() {
   if (compute_.busy()) return write_pages();
   disk_.spills.release_unused();
-  bool released = false;  // the store can make room for what had none
+  bool released = false;  // pages on disk that the store may remove now
   for (Request* reader : disk_.spills.waiting([this](const Request& r) { return in_flight(r); })) {
     const auto write_error = disk_.writer.error_since(reader->prefill_start_us);
     const auto error = disk_.spills.why_stuck(*reader, write_error);
     if (error) {
       const bool is_full =
           reader->written_behind && write_error && write_error->field == "max_disk";
-      if (is_full && disk_.writer.is_writing()) continue;  // its end may bring other news
-      released = is_full && (disk_.spills.release_idle() || released);
-      if (!released) {
+      if (is_full && disk_.writer.is_writing()) continue;  // this write may succeed
+      if (is_full && disk_.spills.release_idle()) released = true;
+      if (!is_full || !released) {
         fail(*reader, *error);
         continue;
       }
     }
-    // Pages that are not on disk, or not any more, are written once more.
+    // Pages that are missing on disk are written again.
     if (disk_.writer.is_writing()) continue;
     reader->written_tokens = 0;
     write_prompt_behind(*reader);
@@ -143,7 +143,8 @@ Request* SchedulerCore::next_prompt() {
     Request* next = next_to_prefill();
     if (next == nullptr) return nullptr;
     catch_up(*next);
-    // A reader may have too many pages now that are not on disk: then another prompt is next.
+    // After catching up, a reader may have too many pages that are not on disk yet. Then another
+    // prompt is computed first.
     if (!next->prompt_done() && disk_.spills.is_ready(*next)) return next;
   }
 }

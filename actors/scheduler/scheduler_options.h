@@ -18,7 +18,7 @@ namespace cascade {
 struct DiskLimits {
   int64_t page_bytes = 0;         // that a page takes there; 0: there is no limit
   int64_t bytes_max = INT64_MAX;  // of all pages
-  // What is left for more pages. Unset: as much as bytes_max says.
+  // Returns how many bytes more pages may take. If it is unset, bytes_max is the only limit.
   std::function<int64_t()> free_bytes;
 };
 

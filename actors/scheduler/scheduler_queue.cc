@@ -25,8 +25,8 @@ bool has_reserve(const TenantTurn& turn, size_t running, size_t places) {
   return may_use_it && turn.running == 0 && running < places + reserve;
 }
 
-// A prompt that was computed last counts as this part of what is left of it. Otherwise two long
-// prompts would take turns, and both would end late.
+// The prompt that was computed last counts as shorter than it is, by this factor. Otherwise two
+// long prompts would take turns, and both would end late.
 constexpr double kGoesOn = 0.9;
 
 // Tokens of the request's prompt that are not computed yet.
@@ -277,9 +277,9 @@ Request* SchedulerCore::next_to_prefill() {
   const int64_t now = clock_.monotonic_us();
   const auto order = [&](const Request& request) {
     const int64_t left = tokens_left(request);
-    const int64_t done = request.sequence->committed();
-    double left_us = compute_.speed.prefill_time().us(done, done + left);
-    if (request.reader) left_us += disk_.spills.wait_us(done, done + left);
+    const int64_t begin = request.sequence->committed();
+    double left_us = compute_.speed.prefill_time().us(begin, begin + left);
+    if (request.reader) left_us += disk_.spills.wait_us(begin, begin + left);
     if (request.handle == compute_.last_prompt) left_us *= kGoesOn;
     const int64_t waited_us =
         std::max<int64_t>(0, now - request.prefill_start_us - request.computing_us);

@@ -8,8 +8,8 @@ namespace cascade {
 // Returns how long the answer may become: no longer than the request or the default says, and no
 // longer than context and KV memory allow without what others have pinned. At least one token,
 // since pins may be released. If its prompt does not fit memory, or the answer that it asks for,
-// the request becomes a reader: its limit is the disk. A prompt that fits memory needs more room on
-// disk than there is in memory, and memory for working pages; else its answer is cut.
+// the request becomes a reader: its limit is the disk. But a prompt that fits memory becomes a
+// reader only if the disk has more room than memory, and memory has room for working pages.
 int32_t SchedulerCore::answer_tokens(Request& request) {
   const int64_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;

@@ -1,5 +1,5 @@
-// The store removes old pages when all pages take as much as they may, but not when the disk has no
-// free space: then new pages find room in that space alone.
+// When the pages take as much as they may, the store removes old ones for new ones. When only the
+// disk has no free space, the store removes nothing.
 #include "actors/scheduler/disk/disk_room.h"
 
 #include <algorithm>

@@ -32,12 +32,12 @@ class PageSpills {
   // The request's sequence has adopted pages on disk that hold `tokens`.
   using Adopted = std::function<void(Request& request, int64_t tokens)>;
 
-  // With `keeps_pages` false nothing is on disk. `pool` is the size of the KV memory. `time` says
-  // how long computing takes. The references outlive this.
   struct Memory {
     size_t pages = 0;
     size_t page_bytes = 0;
   };
+  // With `keeps_pages` false nothing is on disk. `pool` is the size of the KV memory. `time` says
+  // how long computing takes. The references outlive this.
   PageSpills(bool keeps_pages, const Memory& pool, const ReaderSliceLimits& slices,
              const PrefillTime& time, const Clock& clock, Jobs& jobs, Outbox& outbox,
              ChainIndex& index, StoredPages& stored, const RequestTable& requests, Adopted adopted);

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "actors/scheduler/disk/erasures.h"
+#include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/disk/stored_pages.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/outbox.h"
 #include "actors/scheduler/tenants.h"
 #include "base/clock.h"
 #include "cache/chunk_registry.h"
+#include "cache/planner.h"
 #include "tests/cache/chain_memory.h"
 
 namespace cascade::testing {
@@ -74,6 +76,22 @@ class RoomTest : public ::testing::Test {
       }
     }
     return messages;
+  }
+
+  PageSpills spills_of(size_t pool_pages, const SpeedEstimate& speed, const RequestTable& requests,
+                       const ReaderSliceLimits& slices = {}, PageSpills::Adopted adopted = {},
+                       bool keeps_pages = true) {
+    return {keeps_pages,
+            {pool_pages, kPageBytes},
+            slices,
+            speed.prefill_time(),
+            clock_,
+            jobs_,
+            outbox_,
+            memory_.index,
+            stored_,
+            requests,
+            std::move(adopted)};
   }
 
   ChainMemory memory_;

@@ -37,17 +37,7 @@ class DiskRoomTest : public testing::RoomTest {
   DiskLimits limits_;
   SpeedEstimate speed_;
   RequestTable requests_;
-  PageSpills spills_{/*keeps_pages=*/true,
-                     {memory_.pool.page_count(), 1000},
-                     {},
-                     speed_.prefill_time(),
-                     clock_,
-                     jobs_,
-                     outbox_,
-                     memory_.index,
-                     stored_,
-                     requests_,
-                     {}};
+  PageSpills spills_ = spills_of(memory_.pool.page_count(), speed_, requests_);
   DiskRoom room_{limits_, stored_, spills_, memory_.index, tenants_};
 };
 
@@ -80,8 +70,7 @@ TEST_F(DiskRoomTest, is_the_free_space_if_that_is_less) {
 
 TEST_F(DiskRoomTest, is_none_for_requests_that_must_fit_memory) {
   EXPECT_EQ(room_.tokens_for(request_with(0, /*pinned=*/true)), std::nullopt);
-  PageSpills none(/*keeps_pages=*/false, {20, 1000}, {}, speed_.prefill_time(), clock_, jobs_,
-                  outbox_, memory_.index, stored_, requests_, {});
+  const PageSpills none = spills_of(20, speed_, requests_, {}, {}, /*keeps_pages=*/false);
   const DiskRoom room(limits_, stored_, none, memory_.index, tenants_);
   EXPECT_EQ(room.tokens_for(request_with(0)), std::nullopt);
   EXPECT_EQ(room.tokens(), 0);

@@ -70,25 +70,15 @@ class PageSpillsTest : public testing::RoomTest {
   SpeedEstimate speed_;
   RequestTable requests_;
   std::vector<int64_t> adopted_;
-  PageSpills spills_{/*keeps_pages=*/true,
-                     {kPoolPages, kPageBytes},
-                     kSlices,
-                     speed_.prefill_time(),
-                     clock_,
-                     jobs_,
-                     outbox_,
-                     memory_.index,
-                     stored_,
-                     requests_,
-                     [this](Request&, int64_t tokens) { adopted_.push_back(tokens); }};
+  PageSpills spills_ = spills_of(kPoolPages, speed_, requests_, kSlices,
+                                 [this](Request&, int64_t tokens) { adopted_.push_back(tokens); });
 };
 
 TEST_F(PageSpillsTest, need_a_disk_and_more_memory_than_working_pages) {
   EXPECT_TRUE(spills_.possible());
   EXPECT_EQ(spills_.promised_pages(), 7);  // one for repairs
   const auto other = [&](bool keeps_pages, size_t pool) {
-    return PageSpills(keeps_pages, {pool, kPageBytes}, kSlices, speed_.prefill_time(), clock_,
-                      jobs_, outbox_, memory_.index, stored_, requests_, {});
+    return spills_of(pool, speed_, requests_, kSlices, {}, keeps_pages);
   };
   EXPECT_FALSE(other(false, 100).possible());
   EXPECT_FALSE(other(true, 4).possible());
@@ -118,9 +108,7 @@ TEST_F(PageSpillsTest, a_reader_waits_until_its_pages_are_written_and_leased) {
 
 TEST_F(PageSpillsTest, slices_follow_the_disk_and_the_readers_working_pages) {
   // Memory for longer slices than usual.
-  PageSpills spills(/*keeps_pages=*/true, {1000, 1'000}, {.usual_tokens = 128, .tokens_max = 512},
-                    speed_.prefill_time(), clock_, jobs_, outbox_, memory_.index, stored_,
-                    requests_, {});
+  PageSpills spills = spills_of(1000, speed_, requests_, {.usual_tokens = 128, .tokens_max = 512});
   EXPECT_EQ(spills.promised_pages(), 3 * 8 + 1);
   Request& reader = start(count_up(0, 2000));
   speed_.add_prefill(128, 128 * 1'000);

@@ -46,17 +46,7 @@ class StatusDoorTest : public testing::KeepTest {
   std::optional<int64_t> stopping_since_us_;
   RequestAdmission admission_{{}, 1, clock_, speed_, outbox_};
   Counters counters_;
-  PageSpills spills_{/*keeps_pages=*/true,
-                     {memory_.pool.page_count(), 1000},
-                     {},
-                     speed_.prefill_time(),
-                     clock_,
-                     jobs_,
-                     outbox_,
-                     memory_.index,
-                     stored_,
-                     requests_,
-                     {}};
+  PageSpills spills_ = spills_of(memory_.pool.page_count(), speed_, requests_);
   DiskRoom disk_room_{options_.disk, stored_, spills_, memory_.index, tenants_};
   StatusDoor door_{{options_,      stopping_since_us_,
                     clock_,        testing::demo_model(),
