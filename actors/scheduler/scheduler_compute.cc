@@ -198,8 +198,8 @@ void SchedulerCore::page_repaired(Request& request, const InFlight::Repair& repa
 
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   CHECK(slice_end > request.sequence->committed());
-  // The pages were promised at the start: running out of them here is a bug. A reader waits if its
-  // pages were pinned since.
+  // The pages were promised: running out of them here is a bug. A reader waits if its pages were
+  // pinned since.
   const bool reserved = request.sequence->reserve(slice_end);
   CHECK(reserved || request.reader);
   if (!reserved) return;

@@ -1,5 +1,6 @@
 // Which requests run: places and pages for waiting requests, tenants' shares, preemption.
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "actors/scheduler/scheduler_core.h"
@@ -48,6 +49,17 @@ bool fits_without(const Request& running, const Request& request, TenantId tenan
   const auto unlocked = static_cast<int64_t>(index.taken_by(match.node));
   const int64_t then = available + running.pages_promised - pages + alone;
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
+}
+
+// The request that was accepted last, out of those that can be preempted and that `may` allows;
+// nullptr if there is none.
+Request* latest_running(const RequestTable& requests,
+                        const std::function<bool(const Request&)>& may) {
+  Request* latest = nullptr;
+  for (const auto& [handle, request] : requests.all()) {
+    if (request->running() && !request->reader && may(*request)) latest = request.get();
+  }
+  return latest;
 }
 
 // The first `count_max` pages of those that were found.
@@ -109,6 +121,13 @@ std::vector<std::string> SchedulerCore::tenants_waiting() const {
 }
 
 void SchedulerCore::start_waiting() {
+  // Pins may have taken pages that were promised to running requests. The latest of these requests
+  // wait then, until the promises to the others can be kept.
+  while (available_pages() < 0) {
+    Request* latest = latest_running(requests_, [&](const Request& r) { return !in_flight(r); });
+    if (latest == nullptr) break;
+    preempt(*latest);
+  }
   bool may_preempt = true;
   while (!requests_.waiting().empty()) {
     const std::vector<std::string> tenants = tenants_waiting();
@@ -228,7 +247,6 @@ Miss SchedulerCore::explain_miss(const Request& request) {
 // of all places.
 bool SchedulerCore::make_room_for(const std::string& tenant) {
   std::map<std::string, int64_t> running = {{tenant, 0}};
-  Request* victim = nullptr;
   for (const auto* list : {&requests_.prefilling(), &requests_.decoding()}) {
     for (const uint64_t handle : *list) ++running[requests_.at(handle).client.tenant];
   }
@@ -238,10 +256,9 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   const auto most = std::ranges::max_element(running, {}, [](const auto& t) { return t.second; });
   if (most->second <= part) return false;
   // Takes the latest request of that tenant: the others are nearer to their end.
-  for (const auto& [handle, request] : requests_.all()) {
-    const bool may = request->running() && !request->reader && !in_flight(*request);
-    if (may && request->client.tenant == most->first) victim = request.get();
-  }
+  Request* const victim = latest_running(requests_, [&](const Request& request) {
+    return request.client.tenant == most->first && !in_flight(request);
+  });
   if (victim == nullptr) return false;
   const auto next = std::ranges::find_if(requests_.waiting(), [&](uint64_t handle) {
     return requests_.at(handle).client.tenant == tenant;

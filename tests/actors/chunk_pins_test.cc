@@ -10,6 +10,7 @@ namespace {
 
 using testing::ask;
 using testing::cache_stats;
+using testing::long_text;
 using testing::output_ref;
 using testing::query_text;
 using testing::SchedulerWorld;
@@ -67,6 +68,49 @@ TEST(Pins, keep_the_pages_of_an_output_while_others_are_evicted) {
   EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
   world.one<wire::ChunkReply>(world.send(pin(kept.output_chunk_id, false)));
   EXPECT_EQ(cache_stats(world).pages_pinned, 0);
+}
+
+// A request that is continued by `max_tokens` tokens, with a prompt of its own.
+wire::GenerateRequest continued(const std::string& name, int32_t max_tokens) {
+  wire::GenerateRequest request = testing::prompt_request(long_text(name, 60), max_tokens);
+  request.logprobs = true;
+  return request;
+}
+
+TEST(Pins, that_take_pages_promised_to_a_running_request_let_it_wait_for_others) {
+  SchedulerOptions options = testing::bursts_of(8);
+  options.max_pinned = 1;
+  SchedulerWorld world(options, kFewPages);
+  wire::GenerateRequest many = retained_brief(long_text("pinned", 150));
+  const auto kept = world.one<wire::Final>(world.send(many));
+  const uint64_t first = world.post(continued("first", 350));
+  const uint64_t second = world.post(continued("second", 350));
+  world.pump(6);
+  world.one<wire::ChunkReply>(world.post(pin(kept.output_chunk_id)));
+  world.pump();
+  for (const auto& [number, name] : {std::pair(first, "first"), std::pair(second, "second")}) {
+    SchedulerWorld alone;
+    const auto expected = alone.one<wire::Final>(alone.send(continued(name, 350)));
+    const auto final = world.one<wire::Final>(number);
+    EXPECT_EQ(final.token_ids, expected.token_ids);
+    EXPECT_EQ(final.logprobs, expected.logprobs);
+  }
+  EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
+}
+
+TEST(Pins, that_leave_a_request_no_room_at_all_refuse_it_with_the_numbers) {
+  SchedulerOptions options = testing::bursts_of(8);
+  options.max_pinned = 1;
+  SchedulerWorld world(options, kFewPages);
+  const auto kept = world.one<wire::Final>(world.send(retained_brief(long_text("pinned", 150))));
+  const uint64_t number = world.post(continued("long", 1000));
+  world.pump(6);
+  world.one<wire::ChunkReply>(world.post(pin(kept.output_chunk_id)));
+  world.pump();
+  const Error error = world.error(number);
+  EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
+  EXPECT_NE(error.message.find("pinned chunks leave"), std::string::npos) << error.message;
+  EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
 }
 
 TEST(Pins, beyond_the_limit_are_refused_with_the_numbers) {
