@@ -119,8 +119,12 @@ std::vector<Running*> feed(Engine& engine, std::vector<Running>& all, std::vecto
     for (Running& running : all) {
       if (running.done()) continue;
       active.push_back(&running);
-      slices.push_back({std::span(&running.token, 1), running.position, running.pages->addresses(),
-                        1, running.pages->absent()});
+      slices.push_back({std::span(&running.token, 1),
+                        running.position,
+                        running.pages->addresses(),
+                        1,
+                        running.pages->absent(),
+                        {running.job->window, running.job->sinks}});
     }
     hidden.resize(active.size() * engine.model.config.hidden_size);
     if (active.empty() || engine.transformer.forward(slices, hidden.data()).ok()) return active;
@@ -252,8 +256,8 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   wire::PrefillDone done;
   done.job = job.job;
   JobPages pages(engine.arena, engine.model.kv_layout, engine.files, job.pages);
-  const Slice slice = {job.token_ids, job.position, pages.addresses(), job.sample ? 1 : 0,
-                       pages.absent()};
+  const Slice slice = {job.token_ids,      job.position,   pages.addresses(),
+                       job.sample ? 1 : 0, pages.absent(), {job.window, job.sinks}};
   std::vector<float> hidden(engine.model.config.hidden_size);
   const Status computed = engine.transformer.forward(std::span(&slice, 1), hidden.data());
   CHECK(computed.ok() || pages.failed());

@@ -1,4 +1,4 @@
-// A leased page has no address.
+// Leased and unseen pages have no address.
 #include "actors/job_pages.h"
 
 #include "base/check.h"
@@ -12,6 +12,10 @@ JobPages::JobPages(const PageArena& arena, const KvLayout& layout, KvPartFiles* 
     : layout_(layout), files_(files) {
   addresses_.reserve(pages.size());
   for (size_t i = 0; i < pages.size(); ++i) {
+    if (pages[i] == wire::kUnseenPage) {
+      addresses_.push_back(nullptr);
+      continue;
+    }
     const bool leased = (pages[i] & wire::kLeasedPage) != 0;
     addresses_.push_back(leased ? nullptr : arena.data(pages[i]));
     if (!leased) continue;

@@ -11,6 +11,9 @@ void ChainIndex::count_memory(const Node* node, int count) {
   counts_.nodes += static_cast<size_t>(count);
   tenants_[node->tenant].nodes += static_cast<size_t>(count);
   if (node->locked()) counts_.locked += static_cast<size_t>(count);
+  if (node->pins > 0) counts_.pinned += static_cast<size_t>(count);
+  if (node->held()) counts_.held += static_cast<size_t>(count);
+  if (node->only_seen()) counts_.seen += static_cast<size_t>(count);
 }
 
 // The absent node gets a page in memory. It keeps its lease, so it can be spilled again.
@@ -21,15 +24,15 @@ void ChainIndex::put_into_memory(Node* node, PageIndex page) {
   note_spillable(node);
   monitor_.computed(node->key);
   requeue(node);
+  absorb_shorter(node);
 }
 
 // Notes whether the node can be spilled, after anything that this depends on has changed.
 void ChainIndex::note_spillable(const Node* node) {
-  const std::pair entry(node->position, node->key);
   if (can_spill(node)) {
-    spillable_.insert(entry);
-  } else if (node->lease || !spillable_.empty()) {
-    spillable_.erase(entry);
+    spillable_.emplace(node->position, node->key);
+  } else if (node->in_memory() && (node->lease || node->windowed)) {
+    spillable_.erase({node->position, node->key});
   }
 }
 
@@ -43,32 +46,35 @@ void ChainIndex::set_lease(Node* node, uint32_t lease) {
 }
 
 bool can_spill(const ChainIndex::Node* node) {
-  return node->lease && node->in_memory() && node->only_read();
+  return (node->lease || node->windowed) && node->in_memory() && node->only_read();
 }
 
 bool waits_for_lease(const ChainIndex::Node* node) {
-  return !node->lease && node->in_memory() && node->only_read();
+  return !node->lease && !node->windowed && node->in_memory() && node->only_read();
 }
 
 void ChainIndex::spill(Node* node) {
   CHECK(can_spill(node));
-  while (node->held()) {
-    const auto through = [&](const auto& hold) {
-      const Node* at = hold.second.node;
-      while (at->position > node->position) at = at->parent;
-      return at == node;
-    };
-    drop_hold(std::ranges::find_if(holds_, through)->first);
+  std::vector<HoldId> unmet;
+  for (const auto& [id, hold] : holds_) {
+    if (!node->held()) break;
+    const Node* at = hold.node;
+    if (node->tenant != kPublic && at->tenant != node->tenant) continue;
+    if (at->position < node->position || hold.unseen.has(page_number(node))) continue;
+    while (at->position > node->position) at = at->parent;
+    if (at == node) unmet.push_back(id);
   }
+  for (const HoldId id : unmet) drop_hold(id);
+  spillable_.erase({node->position, node->key});
   count_memory(node, -1);
   pool_.release(node->page);
-  node->page = kLeasedPage | *node->lease;
-  note_spillable(node);
+  node->page = node->lease ? kLeasedPage | *node->lease : kLostPage;
 }
 
 std::vector<uint32_t> ChainIndex::take_unused_leases(bool of_idle) {
   const auto is_after_absent = [](const auto& leaf) {
     const Node* node = leaf.second;
+    if (node->windowed) return false;  // such absent pages have no leases
     while (node->parent != nullptr && node->in_memory()) node = node->parent;
     return node->parent != nullptr;
   };
@@ -84,8 +90,10 @@ std::vector<uint32_t> ChainIndex::take_unused_leases(bool of_idle) {
 }
 
 void ChainIndex::lose(Node* node) {
-  if (node->lease) unused_leases_.push_back(*std::exchange(node->lease, {}));
   if (!node->in_memory()) node->page = kLostPage;
+  if (!node->lease) return;
+  spillable_.erase({node->position, node->key});
+  unused_leases_.push_back(*std::exchange(node->lease, {}));
   note_spillable(node);
 }
 

@@ -48,7 +48,9 @@ void ChainIndex::follow_bonus() {
 bool ChainIndex::evict_one() {
   if (evictable_leaves_.empty()) {
     if (spillable_.empty()) return false;
-    spill(find(spillable_.rbegin()->second));
+    Node* const node = find(spillable_.rbegin()->second);
+    if (!node->lease) monitor_.evicted(node->key, node->worth());
+    spill(node);
     return true;
   }
   follow_bonus();
@@ -89,14 +91,16 @@ void ChainIndex::requeue(Node* node) {
 void ChainIndex::remove(Node* node, Removal why) {
   CHECK(!node->locked() && !node->held() && node->children.empty());
   dequeue(node);
-  removals_.add(node->parent->key, node->tenant, node->tokens, why);
+  // A page that was given up earlier is not removed now.
+  const bool was_given_up = node->windowed && !node->in_memory();
+  if (!was_given_up) removals_.add(node->parent->key, node->tenant, node->tokens, why);
   by_key_.erase(node->key);
   if (node->in_memory()) {
     pool_.release(node->page);
     count_memory(node, -1);
   }
   if (node->lease) unused_leases_.push_back(*node->lease);
-  ++removed_[static_cast<size_t>(why)];
+  if (!was_given_up) ++removed_[static_cast<size_t>(why)];
   Node* parent = node->parent;
   parent->children.erase(parent->children.find(ChildKey{node->tenant, node->tokens}));
   enqueue_if_leaf(parent);

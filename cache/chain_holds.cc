@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "cache/chain_key.h"
 #include "cache/chain_node.h"
 
 namespace cascade {
@@ -10,11 +11,12 @@ namespace {
 
 using Tokens = std::span<const int32_t>;
 
-// Whether a sibling of `node` also begins with the first `count` tokens of `node`.
+// Whether a sibling of `node` in memory also begins with the first `count` tokens of `node`.
 bool sibling_has(const ChainIndex::Node* node, int64_t count) {
   const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
   const auto has = [&](const auto& sibling) {
-    return sibling->tenant == node->tenant && starts_with(sibling->tokens, prefix);
+    return sibling->tenant == node->tenant && sibling->in_memory() &&
+           starts_with(sibling->tokens, prefix);
   };
   const auto& siblings = node->parent->children;
   const auto self = siblings.find(ChildKey{node->tenant, node->tokens});
@@ -49,7 +51,7 @@ void ChainIndex::add_priority(Node* node, int32_t priority, int count) {
     it->second += count;
     CHECK(it->second >= 0);
     if (it->second == 0) priorities.erase(it);
-    if (was_held != node->held()) counts_.held += node->held() ? 1 : -1;
+    if (node->in_memory() && was_held != node->held()) counts_.held += node->held() ? 1 : -1;
     requeue(node);
   }
 }
@@ -61,7 +63,8 @@ std::optional<ChainIndex::HoldId> ChainIndex::hold(TenantId tenant, Tokens token
   Node* node = found.partial != nullptr ? found.partial : found.node;
   const HoldId id = next_hold_++;
   const auto before = static_cast<size_t>(node->position);
-  holds_[id] = {node, tokens.size() - before, priority, false};
+  const PageRange unseen = unseen_behind(tenants_[tenant].mode, std::ssize(tokens));
+  holds_[id] = {node, tokens.size() - before, priority, unseen};
   node->ending_holds.push_back(id);
   add_priority(node, priority, 1);
   return id;
@@ -87,8 +90,8 @@ void ChainIndex::move_hold(HoldId id, Node* longer) {
   add_priority(shorter, hold.priority, -1);
   add_priority(longer, hold.priority, 1);
   if (!hold.pinned) return;
-  unlock(shorter, {.pins = 1});
-  lock(longer, {.pins = 1});
+  unlock(shorter, {.pins = 1}, hold.unseen);
+  lock(longer, {.pins = 1}, hold.unseen);
 }
 
 void ChainIndex::set_priority(HoldId id, int32_t priority) {
@@ -102,14 +105,14 @@ void ChainIndex::pin(HoldId id) {
   const auto found = holds_.find(id);
   if (found == holds_.end() || found->second.pinned) return;
   found->second.pinned = true;
-  lock(found->second.node, {.pins = 1});
+  lock(found->second.node, {.pins = 1}, found->second.unseen);
 }
 
 void ChainIndex::unpin(HoldId id) {
   const auto found = holds_.find(id);
   if (found == holds_.end() || !found->second.pinned) return;
   found->second.pinned = false;
-  unlock(found->second.node, {.pins = 1});
+  unlock(found->second.node, {.pins = 1}, found->second.unseen);
 }
 
 bool ChainIndex::is_pinned(HoldId id) const {
@@ -121,14 +124,20 @@ size_t ChainIndex::unpinned_count(HoldId id) const {
   const auto found = holds_.find(id);
   if (found == holds_.end()) return 0;
   size_t count = 0;
-  const Node* node = found->second.node;
-  for (; node->parent != nullptr && node->pins == 0; node = node->parent) ++count;
+  const PageRange& unseen = found->second.unseen;
+  for (const Node* node = found->second.node; node->parent != nullptr; node = node->parent) {
+    if (node->pins > 0 && !node->windowed) break;  // then its ancestors are pinned, too
+    if (unseen.has(page_number(node)) || node->pins > 0) continue;
+    count += node->in_memory() ? 1 : 0;
+  }
   return count;
 }
 
-size_t pinned_count(const ChainIndex::Node* node) {
+size_t pinned_count(const ChainIndex::Node* node, int64_t first_page) {
   size_t count = 0;
-  for (; node->parent != nullptr; node = node->parent) count += node->pins > 0 ? 1 : 0;
+  for (; node->parent != nullptr && page_number(node) >= first_page; node = node->parent) {
+    count += node->pins > 0 && node->in_memory() ? 1 : 0;
+  }
   return count;
 }
 
@@ -158,8 +167,8 @@ size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Rem
 }
 
 // Shortens an unused leaf to the tokens that the holds ending in it need. Removes the whole leaf,
-// and returns true, if nothing holds it, or if a sibling has the needed tokens: then the holds move
-// there.
+// and returns true, if nothing holds it, or if a sibling in memory has the needed tokens: then the
+// holds move there.
 bool ChainIndex::drop_unneeded(Node* node, Removal why) {
   if (!node->held()) {
     remove(node, why);
@@ -174,7 +183,7 @@ bool ChainIndex::drop_unneeded(Node* node, Removal why) {
   auto other = siblings.lower_bound(ChildKey{node->tenant, beginning});
   if (other->get() == node) ++other;
   const bool is_elsewhere = other != siblings.end() && (*other)->tenant == node->tenant &&
-                            starts_with((*other)->tokens, beginning);
+                            (*other)->in_memory() && starts_with((*other)->tokens, beginning);
   if (is_elsewhere) {
     Node* longer = other->get();
     while (!node->ending_holds.empty()) move_hold(node->ending_holds.back(), longer);
@@ -187,7 +196,8 @@ bool ChainIndex::drop_unneeded(Node* node, Removal why) {
   node->tokens.resize(needed);
   siblings.insert(std::move(owned));
   by_key_.erase(before);
-  node->key = key_for(node);
+  node->key = chain_key(node->parent->key, tenant_key_behind(*this, node->parent, node->tenant),
+                        node->tokens);
   by_key_[node->key] = node;
   shortened_(before, node->key);
   return false;

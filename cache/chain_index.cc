@@ -67,8 +67,9 @@ ChainIndex::~ChainIndex() {
   }
 }
 
-TenantId ChainIndex::add_tenant(const Digest& key) {
-  tenants_.push_back({key});
+TenantId ChainIndex::add_tenant(const Digest& key, const AttentionMode& mode) {
+  CHECK(mode.window == 0 || mode.window >= kPageTokens);
+  tenants_.push_back({key, mode});
   return static_cast<TenantId>(tenants_.size() - 1);
 }
 
@@ -87,12 +88,9 @@ const Digest& key_of(const ChainIndex::Node* node) {
 }
 
 // The first node of a chain that is not public has the tenant's key in its own key.
-const Digest* ChainIndex::tenant_key_behind(const Node* parent, TenantId tenant) const {
-  return tenant != parent->tenant ? &tenants_[tenant].key : nullptr;
-}
-
-Digest ChainIndex::key_for(const Node* node) const {
-  return chain_key(node->parent->key, tenant_key_behind(node->parent, node->tenant), node->tokens);
+const Digest* tenant_key_behind(const ChainIndex& index, const ChainIndex::Node* parent,
+                                TenantId tenant) {
+  return tenant != parent->tenant ? &index.tenant(tenant).key : nullptr;
 }
 
 std::vector<int32_t> chain_to(ChainIndex::Node* node) {
@@ -118,32 +116,20 @@ ChainIndex::PageName name_of(const ChainIndex::Node* node) {
 // Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens` are the tokens
 // after that page.
 void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens, Where where) const {
+  // Only a page in memory can be copied in part.
+  const auto usable = [&](const Node* child, size_t shared) {
+    return child->in_memory() ||
+           (shared == kPageTokens && child->lease && where == Where::kAnywhere);
+  };
   while (!tokens.empty()) {
-    const Tokens page = first_page(tokens);
-    const auto& children = match.node->children;
-    const auto after = children.lower_bound(ChildKey{tenant, page});
-    Node* best = nullptr;
-    size_t best_tokens = 0;
-    const auto consider = [&](auto it) {
-      if ((*it)->tenant != tenant) return;
-      const size_t shared = common_prefix((*it)->tokens, page);
-      // Only a page in memory can be copied in part.
-      const bool usable = (*it)->in_memory() ||
-                          (shared == kPageTokens && (*it)->lease && where == Where::kAnywhere);
-      if (usable && shared > best_tokens) {
-        best = it->get();
-        best_tokens = shared;
-      }
-    };
-    if (after != children.end()) consider(after);
-    if (after != children.begin()) consider(std::prev(after));
-    if (best_tokens < kPageTokens) {
-      match.partial = best;
-      match.partial_tokens = static_cast<int>(best_tokens);
+    const ChildMatch best = closest_child(match.node, tenant, first_page(tokens), usable);
+    if (best.tokens < kPageTokens) {
+      match.partial = best.node;
+      match.partial_tokens = static_cast<int>(best.tokens);
       return;
     }
-    match.node = best;
-    match.pages.push_back(best->page);
+    match.node = best.node;
+    match.pages.push_back(best.node->page);
     tokens = tokens.subspan(kPageTokens);
   }
 }
@@ -151,6 +137,8 @@ void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens, Where whe
 // Follows public nodes as far as possible; at each of them the chain may continue with the tenant's
 // own.
 ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens, Where where) const {
+  const AttentionMode& mode = tenants_[tenant].mode;
+  if (mode.window > 0) return match_window(root_.get(), tenant, tokens, mode);
   Match shared;
   shared.node = root_.get();
   if (tenant == kPublic) {
@@ -174,12 +162,17 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
   const Match found = match(tenant, tokens, where);
   Miss miss{MissReason::kNone, found.tokens()};
   if (found.tokens() == static_cast<int64_t>(tokens.size())) return miss;
-  const bool has_absent = by_key_.size() > counts_.nodes;
+  const bool has_absent = tenants_[tenant].mode.window == 0 && by_key_.size() > counts_.nodes;
   if (has_absent && match(tenant, tokens, Where::kAnywhere).tokens() > miss.position) {
     miss.reason = MissReason::kEvicted;
     return miss;
   }
   const Tokens page = first_page(tokens.subspan(found.pages.size() * kPageTokens));
+  const Node* const same = child_with_prefix(found.node, tenant, page);
+  if (same != nullptr && same->windowed && !same->in_memory()) {
+    miss.reason = MissReason::kEvicted;
+    return miss;
+  }
   const auto shared = static_cast<size_t>(found.partial_tokens);
   for (const TenantId owner : {tenant, kPublic}) {
     const auto removal = removals_.find(found.node->key, owner, page, shared);
@@ -203,12 +196,12 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
   return miss;
 }
 
-void ChainIndex::acquire(Node* node, Use use) {
-  lock(node, {.users = 1, .readers = use == Use::kReader});
+void ChainIndex::acquire(Node* node, Use use, const PageRange& unseen) {
+  lock(node, {.users = 1, .readers = use == Use::kReader}, unseen);
 }
 
-void ChainIndex::release(Node* node, Use use) {
-  unlock(node, {.users = 1, .readers = use == Use::kReader});
+void ChainIndex::release(Node* node, Use use, const PageRange& unseen) {
+  unlock(node, {.users = 1, .readers = use == Use::kReader}, unseen);
   prune_absent();
 }
 
@@ -216,25 +209,34 @@ void ChainIndex::release(Node* node, Use use) {
 void ChainIndex::add_locks(Node* node, const Locks& locks) {
   const bool was_locked = node->locked();
   const bool was_pinned = node->pins > 0;
+  const bool was_seen = node->only_seen();
   node->users += locks.users;
   node->readers += locks.readers;
   node->pins += locks.pins;
   CHECK(node->users >= node->readers && node->readers >= 0 && node->pins >= 0);
   note_spillable(node);
-  if (was_pinned != (node->pins > 0)) counts_.pinned += was_pinned ? -1 : 1;
+  if (node->in_memory() && was_pinned != (node->pins > 0)) counts_.pinned += was_pinned ? -1 : 1;
+  if (node->in_memory() && was_seen != node->only_seen()) counts_.seen += was_seen ? -1 : 1;
   if (was_locked == node->locked()) return;
   if (node->in_memory()) counts_.locked += was_locked ? -1 : 1;
   if (was_locked) return;
   dequeue(node);
 }
 
-void ChainIndex::lock(Node* node, const Locks& locks) {
-  for (; node->parent != nullptr; node = node->parent) add_locks(node, locks);
+// A user or pin that looks away from a page counts as its reader.
+void ChainIndex::lock(Node* node, const Locks& locks, const PageRange& unseen) {
+  const int all = locks.users + locks.pins;
+  for (; node->parent != nullptr; node = node->parent) {
+    add_locks(node, unseen.has(page_number(node)) ? Locks{all, all, 0} : locks);
+  }
 }
 
-void ChainIndex::unlock(Node* node, const Locks& locks) {
+void ChainIndex::unlock(Node* node, const Locks& locks, const PageRange& unseen) {
+  const int all = locks.users + locks.pins;
   for (; node->parent != nullptr; node = node->parent) {
-    add_locks(node, {-locks.users, -locks.readers, -locks.pins});
+    add_locks(node, unseen.has(page_number(node))
+                        ? Locks{-all, -all, 0}
+                        : Locks{-locks.users, -locks.readers, -locks.pins});
     if (node->locked()) continue;
     // A page in memory that can be evicted does not need its lease.
     if (node->in_memory() && node->lease) unused_leases_.push_back(*std::exchange(node->lease, {}));
@@ -263,7 +265,7 @@ size_t used_alone_count(const ChainIndex::Node* node) {
   size_t count = 0;
   // An ancestor has the users and pins of its descendants, and perhaps more.
   for (; node->parent != nullptr && node->users == 1 && node->pins == 0; node = node->parent) {
-    ++count;
+    count += node->in_memory() ? 1 : 0;
   }
   return count;
 }
@@ -286,11 +288,11 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens token
   CHECK(!tokens.empty() && tokens.size() <= kPageTokens && tenant < tenants_.size());
   CHECK(parent->parent == nullptr || parent->full());
   CHECK(parent->tenant == kPublic || parent->tenant == tenant);
-  if (Node* present = child_with_prefix(parent, tenant, tokens)) {
+  Node* const present = child_with_prefix(parent, tenant, tokens);
+  if (present != nullptr && (present->in_memory() || present->tokens.size() == tokens.size())) {
     present->last_used_us = std::max(present->last_used_us, now_us);
     if (in_memory(page)) {
-      const bool whole = present->tokens.size() == tokens.size();
-      if (whole && !present->in_memory()) put_into_memory(present, page);
+      if (!present->in_memory()) put_into_memory(present, page);
     } else if (present->page == kLostPage) {
       present->page = page;
       present->lease = page & ~kLeasedPage;
@@ -304,10 +306,11 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens token
   Node* node = owned.get();
   node->parent = parent;
   node->tenant = tenant;
+  node->windowed = tenants_[tenant].mode.window > 0;
   node->tokens.assign(tokens.begin(), tokens.end());
   node->page = page;
   if (!in_memory(page)) node->lease = page & ~kLeasedPage;
-  node->key = key_for(node);
+  node->key = chain_key(parent->key, tenant_key_behind(*this, parent, tenant), node->tokens);
   by_key_[node->key] = node;
   node->position = parent->parent == nullptr ? 0 : parent->position + kPageTokens;
   node->last_used_us = now_us;

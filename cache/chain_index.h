@@ -16,6 +16,7 @@
 
 #include "base/hash.h"
 #include "base/miss.h"
+#include "cache/attention_pages.h"
 #include "cache/kv_view.h"
 #include "cache/page_pool.h"
 #include "cache/removal_log.h"
@@ -47,7 +48,13 @@ inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t>
 // A node may be *absent*: its page is not in memory but on disk, under a lease. Pages become absent
 // when they are spilled, which only happens to pages that nobody but *readers* uses: sequences that
 // are longer than memory. When nobody uses an absent node and nothing continues from it, it is
-// removed. One thread.
+// removed.
+//
+// A tenant may have an attention mode with a window: its tokens see only the first and the latest
+// pages of their chain. A sequence of such a tenant *looks away* from pages that its later tokens
+// do not see (unseen_behind()), and so does a pin. A page that all its users look away from can be
+// spilled without a lease: its node stays, without K and V. The chains of such a tenant never begin
+// with public nodes. One thread.
 class ChainIndex {
  public:
   struct Node;
@@ -61,20 +68,29 @@ class ChainIndex {
   ChainIndex(const ChainIndex&) = delete;
   ChainIndex& operator=(const ChainIndex&) = delete;
 
-  // Adds a tenant; `key` becomes part of the chain keys of its nodes.
-  TenantId add_tenant(const Digest& key);
+  // Adds a tenant; `key` becomes part of the chain keys of its nodes. A window is at least a page.
+  TenantId add_tenant(const Digest& key, const AttentionMode& mode = {});
+  struct Tenant {
+    Digest key;
+    AttentionMode mode = {};
+    size_t nodes = 0;  // in memory
+  };
+  const Tenant& tenant(TenantId id) const { return tenants_[id]; }
 
-  // Which nodes a look-up finds. A lost page is never found.
+  // Which nodes a look-up finds. A lost page is never found. It makes no difference to a tenant
+  // with a window, whose chains are found where all pages are in memory that the next tokens see.
   enum class Where {
     kMemory,    // up to the first absent node
     kAnywhere,  // absent nodes, too
   };
   // The longest beginning of `tokens` whose K and V are in pages.
   struct Match {
-    Node* node = nullptr;          // the last whole page of the chain, or the root
-    std::vector<PageIndex> pages;  // of the chain down to `node`; with kAnywhere also leased ones
-    Node* partial = nullptr;       // a page whose first `partial_tokens` tokens come next
-    int partial_tokens = 0;        // in [1, 63]; 0 if there is none
+    Node* node = nullptr;  // the last whole page of the chain, or the root
+    // The pages of the chain down to `node`. With kAnywhere some may be leased; of a tenant with a
+    // window those that no later token sees may be kLostPage.
+    std::vector<PageIndex> pages;
+    Node* partial = nullptr;  // a page whose first `partial_tokens` tokens come next
+    int partial_tokens = 0;   // in [1, 63]; 0 if there is none
     int64_t tokens() const {
       return static_cast<int64_t>(pages.size()) * kPageTokens + partial_tokens;
     }
@@ -92,15 +108,21 @@ class ChainIndex {
     kMemory,  // they stay in memory
     kReader,  // they stay, in memory or on disk
   };
-  // Marks `node` and its ancestors as used by a running sequence; release() undoes it once.
-  void acquire(Node* node, Use use = Use::kMemory);
-  void release(Node* node, Use use = Use::kMemory);
+  // Marks `node` and its ancestors as used by a running sequence, which looks away from `unseen`.
+  // release() undoes it once; its `unseen` are all pages that the sequence looks away from then.
+  void acquire(Node* node, Use use = Use::kMemory, const PageRange& unseen = {});
+  void release(Node* node, Use use = Use::kMemory, const PageRange& unseen = {});
+  // A sequence that has acquired `node` looks away from these pages, too, which come before `node`
+  // or are its own. They stay in memory until somebody needs the room, except those in `given_up`
+  // that nothing suggests another sequence will want. Precondition: the sequence looks away from
+  // all of `given_up`, which does not begin after `pages`.
+  void look_away(Node* node, const PageRange& pages, const PageRange& given_up);
   // Moves one acquired use from the parent of `child` to `child` itself.
   void extend(Node* child, Use use = Use::kMemory);
 
   // The page is on disk, under this lease, which the index owns from now on.
   void set_lease(Node* node, uint32_t lease);
-  // Frees the node's memory: it is absent from now on. Drops the holds of all chains through it.
+  // Frees the node's memory: it is absent from now on. Drops the holds of all chains that see it.
   // Precondition: can_spill().
   void spill(Node* node);
   // The absent page could not be read: it is lost until insert() is given a page for it.
@@ -128,14 +150,11 @@ class ChainIndex {
     std::span<const int32_t> tokens;
     int64_t hits;
   };
-  // The argument `tenant` of chain_key() for a page of `tenant` after `parent`.
-  const Digest* tenant_key_behind(const Node* parent, TenantId tenant) const;
-
   // Adds the page that holds `tokens` (1..64 of them) after `parent`, which must be full (or the
-  // root), and public or of the same tenant. `page` may be a leased one. If that chain exists
-  // already, its node keeps its own page, unless only `page` is in memory, and counts as used at
-  // `now_us`; otherwise the index takes a reference to `page`. A shorter
-  // node with the same beginning is replaced, and its holds move. `on_probation`: see
+  // root), and public or of the same tenant. `page` may be a leased one. If a node has these tokens
+  // already, it counts as used at `now_us`, and keeps its own page unless only `page` is in memory.
+  // A longer node in memory does as well. Otherwise the index takes a reference to `page`, and a
+  // shorter node with the same beginning is replaced; its holds move. `on_probation`: see
   // next_on_probation(). Returns the node; its page is page_of(node).
   Node* insert(Node* parent, TenantId tenant, std::span<const int32_t> tokens, PageIndex page,
                int64_t now_us, bool on_probation = false);
@@ -157,11 +176,13 @@ class ChainIndex {
   void drop_hold(HoldId hold);
   // Does nothing if the chain is not held.
   void set_priority(HoldId hold, int32_t priority);
-  // Keeps the chain's pages from eviction. Does nothing if the chain is not held.
+  // Keeps the chain's pages from eviction; of a tenant with a window those that a sequence sees
+  // which goes on from the chain's end. Does nothing if the chain is not held.
   void pin(HoldId hold);
   void unpin(HoldId hold);
   bool is_pinned(HoldId hold) const;
-  // The number of pages of the chain that no pin keeps yet: what pin() would add to pinned_count().
+  // The number of pages of the chain that are in memory and that no pin keeps yet: what pin() would
+  // add to pinned_count().
   size_t unpinned_count(HoldId hold) const;
 
   // Removes the part of the chain `tokens` after its first `keep` tokens, as far as nobody uses or
@@ -195,10 +216,12 @@ class ChainIndex {
   size_t evictable_count() const { return counts_.nodes - counts_.locked; }
   // The number of further pages that can be spilled.
   size_t spillable_count() const { return spillable_.size(); }
+  // The number of pages that sequences with a window see and that no pin keeps. Several sequences
+  // may see a page, and each looks away from it at another time.
+  size_t seen_count() const { return counts_.seen; }
   size_t node_count() const { return counts_.nodes; }  // in memory
-  size_t node_count(TenantId tenant) const { return tenants_[tenant].nodes; }
   size_t pinned_count() const { return counts_.pinned; }
-  size_t held_count() const { return counts_.held; }  // on the path of a hold
+  size_t held_count() const { return counts_.held; }  // in memory, on the path of a hold
   uint64_t removed_count(Removal why) const { return removed_[static_cast<size_t>(why)]; }
   // The number of pages used at or after `since_us`, including pages evicted since then, as far as
   // they are remembered. Walks all nodes.
@@ -210,17 +233,15 @@ class ChainIndex {
     Node* node;     // the last of the chain
     size_t tokens;  // how many tokens of `node` belong to the chain
     int32_t priority;
-    bool pinned;
-  };
-  struct Tenant {
-    Digest key;
-    size_t nodes = 0;  // in memory
+    PageRange unseen;  // what a sequence looks away from that goes on from the chain's end
+    bool pinned = false;
   };
   struct Counts {
     size_t nodes = 0;   // in memory, without the root
     size_t locked = 0;  // of these, nodes on the path of a running sequence or a pin
     size_t pinned = 0;
     size_t held = 0;
+    size_t seen = 0;  // see seen_count()
   };
   // The bonus in the scores of the queue.
   struct Bonus {
@@ -229,7 +250,6 @@ class ChainIndex {
   };
 
   void descend(Match& match, TenantId tenant, std::span<const int32_t> tokens, Where where) const;
-  Digest key_for(const Node* node) const;
   void absorb_shorter(Node* longer);
   void move_hold(HoldId id, Node* longer);
   bool drop_unneeded(Node* node, Removal why);
@@ -240,8 +260,8 @@ class ChainIndex {
     int pins = 0;
   };
   void add_locks(Node* node, const Locks& locks);
-  void lock(Node* node, const Locks& locks);
-  void unlock(Node* node, const Locks& locks);
+  void lock(Node* node, const Locks& locks, const PageRange& unseen);
+  void unlock(Node* node, const Locks& locks, const PageRange& unseen);
   void count_memory(const Node* node, int count);
   void note_spillable(const Node* node);
   void put_into_memory(Node* node, PageIndex page);
@@ -277,6 +297,9 @@ class ChainIndex {
 // The page of a node; it may not be in memory.
 PageIndex page_of(const ChainIndex::Node* node);
 const Digest& key_of(const ChainIndex::Node* node);
+// The argument `tenant` of chain_key() for a page of `tenant` after `parent`.
+const Digest* tenant_key_behind(const ChainIndex& index, const ChainIndex::Node* parent,
+                                TenantId tenant);
 ChainIndex::PageName name_of(const ChainIndex::Node* node);
 // The nodes from the first page of its chain down to `node`, both included.
 std::vector<ChainIndex::Node*> path_to(ChainIndex::Node* node);
@@ -285,10 +308,14 @@ std::vector<int32_t> chain_to(ChainIndex::Node* node);
 // The number of nodes from `node` up to the root that only one running sequence uses and no pin
 // keeps: release() of that sequence adds them to evictable_count().
 size_t used_alone_count(const ChainIndex::Node* node);
-// The pinned nodes from `node` up to the root.
-size_t pinned_count(const ChainIndex::Node* node);
-// Whether the node's memory can be freed although it is used: it has a lease, only readers use it,
-// and no pin keeps it.
+// The nodes of the owner's longest chain that begins like `tokens`, wherever their K and V are; the
+// last one may agree only in part.
+std::vector<ChainIndex::Node*> nodes_with(const ChainIndex& index, TenantId tenant,
+                                          std::span<const int32_t> tokens);
+// The pinned nodes in memory from `node` up to the page `first_page` of the chain.
+size_t pinned_count(const ChainIndex::Node* node, int64_t first_page = 0);
+// Whether the node's memory can be freed although it is used: it has a lease and only readers use
+// it, or all its users look away from it; and no pin keeps it.
 bool can_spill(const ChainIndex::Node* node);
 // Whether a lease is all that the node lacks to be spilled.
 bool waits_for_lease(const ChainIndex::Node* node);

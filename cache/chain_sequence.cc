@@ -8,10 +8,20 @@
 #include "base/check.h"
 
 namespace cascade {
+namespace {
+
+// How many of the latest pages that a sequence looks away from stay in memory until somebody needs
+// the room. Evictions take the last page of a chain first, and templates may end a history in other
+// words than its prompt: then the chain is found where it ends a page or a few earlier.
+constexpr int64_t kMarginPages = 4;
+
+}  // namespace
 
 ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena,
                              TenantId tenant, ChainIndex::Use use)
-    : index_(index), pool_(pool), arena_(arena), tenant_(tenant), use_(use), node_(index.root()) {}
+    : index_(index), pool_(pool), arena_(arena), tenant_(tenant), use_(use), node_(index.root()) {
+  CHECK(use == ChainIndex::Use::kMemory || index.tenant(tenant).mode.window == 0);
+}
 
 ChainSequence::~ChainSequence() {
   finish(0);
@@ -34,14 +44,18 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bo
       tenant_, tokens, reads ? ChainIndex::Where::kAnywhere : ChainIndex::Where::kMemory);
   on_probation_ = index_.next_on_probation();
   node_ = match.node;
-  index_.acquire(node_, use_);
   pages_ = std::move(match.pages);
   sealed_ = pages_.size();
+  unseen_ = unseen_now();
+  index_.acquire(node_, use_, unseen_);
+  if (unseen_.begin < unseen_.end) {
+    std::fill(pages_.begin() + unseen_.begin, pages_.begin() + unseen_.end, kLostPage);
+  }
   tokens_.assign(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(sealed_) * kPageTokens);
   ChainIndex::Node* found = node_;
   if (match.partial != nullptr) {
     // Keeps the node alive while room for the copy is made.
-    index_.acquire(match.partial);
+    index_.acquire(match.partial, ChainIndex::Use::kMemory, unseen_);
     if (const auto page = allocate_page()) {
       pages_.push_back(*page);
       std::memcpy(arena_.data(*page), arena_.data(page_of(match.partial)), arena_.page_bytes());
@@ -49,7 +63,7 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bo
       tokens_.insert(tokens_.end(), rest.begin(), rest.end());
       found = match.partial;
     }
-    index_.release(match.partial);
+    index_.release(match.partial, ChainIndex::Use::kMemory, unseen_);
   }
   index_.touch(found, now_us, observed);  // once: a request is one hit for each page on its path
   return committed();
@@ -77,9 +91,50 @@ void ChainSequence::commit(std::span<const int32_t> tokens, int64_t now_us) {
         static_cast<int64_t>(pages_.size()) * kPageTokens);
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   while (tokens_.size() >= (sealed_ + 1) * kPageTokens) seal_page(now_us);
+  look_away();
+}
+
+// The full pages that no token after the last full page sees.
+PageRange ChainSequence::unseen_now() const {
+  const auto full = static_cast<int64_t>(sealed_);
+  const PageRange unseen = unseen_behind(index_.tenant(tenant_).mode, full * kPageTokens);
+  return {unseen.begin, std::min(unseen.end, full)};
+}
+
+void ChainSequence::look_away() {
+  const PageRange now = unseen_now();
+  const PageRange more = {std::max(now.begin, unseen_.end), now.end};
+  if (more.begin >= more.end) return;
+  // All pages before these were given up earlier, except those that are kept.
+  const PageRange old = {std::max(now.begin, unseen_.end - kMarginPages), now.end - kMarginPages};
+  index_.look_away(node_, more, {old.begin, std::min(old.end, kept_.begin)});
+  const PageRange after_kept = {std::max(old.begin, kept_.end), old.end};
+  if (after_kept.begin < after_kept.end) index_.look_away(node_, {old.end, old.end}, after_kept);
+  std::fill(pages_.begin() + more.begin, pages_.begin() + more.end, kLostPage);
+  unseen_ = now;
+}
+
+void ChainSequence::keep_seen(int64_t begin, int64_t end) {
+  const PageRange unseen = unseen_behind(index_.tenant(tenant_).mode, begin);
+  kept_ = {unseen.end, end / kPageTokens + 1};
+}
+
+int64_t ChainSequence::pages_in_window() const {
+  if (index_.tenant(tenant_).mode.window == 0) return 0;
+  return static_cast<int64_t>(sealed_) - std::max<int64_t>(0, unseen_.end - unseen_.begin);
+}
+
+int64_t ChainSequence::pages_taken() const {
+  const bool has_window = index_.tenant(tenant_).mode.window > 0;
+  return std::ssize(pages_) - (has_window ? static_cast<int64_t>(sealed_) : 0);
+}
+
+int64_t ChainSequence::pages_pinned(int64_t first_page) const {
+  return static_cast<int64_t>(pinned_count(node_, first_page));
 }
 
 int64_t ChainSequence::pages_alone() const {
+  if (index_.tenant(tenant_).mode.window > 0) return pages_taken();
   return static_cast<int64_t>(pages_.size() - sealed_ + used_alone_count(node_));
 }
 
@@ -103,7 +158,7 @@ void ChainSequence::finish(int64_t now_us) {
   }
   for (size_t i = sealed_; i < pages_.size(); ++i) pool_.release(pages_[i]);
   pages_.resize(sealed_);
-  index_.release(node_, use_);
+  index_.release(node_, use_, unseen_);
 }
 
 void ChainSequence::adopt(std::span<const int32_t> tokens, std::span<const uint32_t> leases,

@@ -16,7 +16,8 @@ namespace cascade {
 // faster, its page is taken and ours is freed: they hold the same bits.
 //
 // A *reader* can do without the memory of its full pages, as long as they are on disk under a lease
-// (ChainIndex). One thread.
+// (ChainIndex). A sequence of a tenant whose attention has a window gives up the pages that none of
+// its later tokens sees, and is no reader. One thread.
 class ChainSequence {
  public:
   // The sequence belongs to `tenant`; with kPublic, every tenant finds what it computes.
@@ -43,6 +44,11 @@ class ChainSequence {
   // reserved.
   void commit(std::span<const int32_t> tokens, int64_t now_us);
 
+  // If there is a window: later sequences may go on from one of the tokens [begin, end]. What they
+  // see then stays in memory until somebody needs the room, also when no token of this sequence
+  // sees it any more.
+  void keep_seen(int64_t begin, int64_t end);
+
   // Gives the unfinished last page to the index too, and gives up the use of the chain. Idempotent.
   void finish(int64_t now_us);
 
@@ -53,10 +59,19 @@ class ChainSequence {
   int64_t shared_tokens() const { return static_cast<int64_t>(sealed_) * kPageTokens; }
   // The number of full pages, which the index has.
   int64_t pages_sealed() const { return static_cast<int64_t>(sealed_); }
-  // The number of pages that finish() would leave free or open to eviction: nobody else uses them,
-  // and no pin keeps them.
+  // The number of full pages that a sequence with a window sees; 0 if there is no window.
+  int64_t pages_in_window() const;
+  // The number of pages that the sequence has of those that it was promised: all of its pages. If
+  // there is a window, full pages do not count: they can be promised to all sequences that see them
+  // (ChainIndex::seen_count()).
+  int64_t pages_taken() const;
+  // The number of full pages in memory from page `first_page` on that pins keep.
+  int64_t pages_pinned(int64_t first_page) const;
+  // The number of pages, as pages_taken() counts them, that finish() would leave free or open to
+  // eviction: nobody else uses them, and no pin keeps them.
   int64_t pages_alone() const;
-  // Page i holds positions [64 i, 64 i + 64). A reader's pages may be leased: refresh() first.
+  // Page i holds positions [64 i, 64 i + 64); kLostPage if the sequence looks away from it. A
+  // reader's pages may be leased: refresh() first.
   const std::vector<PageIndex>& pages() const { return pages_; }
 
   // For readers only.
@@ -82,6 +97,8 @@ class ChainSequence {
  private:
   std::optional<PageIndex> allocate_page();
   void seal_page(int64_t now_us);
+  PageRange unseen_now() const;
+  void look_away();
 
   ChainIndex& index_;
   PagePool& pool_;
@@ -93,6 +110,8 @@ class ChainSequence {
   std::vector<PageIndex> pages_;  // of the whole chain; we own the references from page sealed_ on
   size_t sealed_ = 0;             // pages that the index has
   ChainIndex::Node* node_;        // of the last sealed page, acquired
+  PageRange unseen_;              // the full pages that the sequence looks away from
+  PageRange kept_;                // those of keep_seen()
   bool finished_ = false;
 };
 

@@ -303,13 +303,15 @@ void ChunkRegistry::for_each(std::optional<std::string_view> tenant,
   }
 }
 
-std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt) {
+std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt,
+                               const AttentionMode& attention) {
   Hasher hasher;
   hasher.field("type", to_string(chunk.type)).field("text", chunk.text);
   if (chunk.type == ChunkType::kOutput) {
     hasher.field("query", chunk.query_text).field("raw", chunk.raw_text);
     hasher.field("policy", to_string(chunk.think_policy));
     hasher.field("finish", chunk.generation.finish_reason).field("prompt", prompt);
+    if (attention.window > 0) hasher.field("attention", to_string(attention));
     // client_data belongs to one request: equal answers to other requests are other chunks.
     if (!chunk.client_data.empty()) hasher.field("id", chunk.id);
   }

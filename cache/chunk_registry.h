@@ -22,10 +22,11 @@ namespace cascade {
 // A chunk, and what only this process knows about it.
 struct ChunkEntry {
   Chunk chunk;
-  uint64_t sequence = 0;       // order of creation
-  size_t bytes = 0;            // what counts against the tenant's limit
-  std::vector<int32_t> chain;  // the token ids whose K and V the chunk stands for; may be empty
-  size_t own_begin = 0;        // where in the chain the chunk's own tokens begin
+  uint64_t sequence = 0;         // order of creation
+  size_t bytes = 0;              // what counts against the tenant's limit
+  std::vector<int32_t> chain;    // the token ids whose K and V the chunk stands for; may be empty
+  size_t own_begin = 0;          // where in the chain the chunk's own tokens begin
+  AttentionMode attention = {};  // in which the chain's K and V are computed
   std::optional<ChainIndex::HoldId> hold;         // gives the chain's pages the chunk's priority
   std::optional<ChainIndex::HoldId> public_hold;  // the same for the copies that every tenant finds
   bool holders_guessed = false;                   // the stored chunk named no holders
@@ -143,9 +144,10 @@ class ChunkRegistry {
 };
 
 // The content hash. For an input chunk it covers type and text; for an output also the turn that it
-// answers and `prompt`, the tokens that it was generated from. So equal answers in two
-// conversations are two chunks: their K and V differ. The hash of an output with client_data is
-// unique.
-std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt = {});
+// answers, `prompt`, the tokens that it was generated from, and the attention mode. So equal
+// answers in two conversations are two chunks: their K and V differ. The hash of an output with
+// client_data is unique.
+std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt = {},
+                               const AttentionMode& attention = {});
 
 }  // namespace cascade

@@ -80,9 +80,14 @@ double PrefillTime::us_of(double tokens, double positions) const {
   return first_us_ * tokens + growth_us_ * positions;
 }
 
-double PrefillTime::us(int64_t begin, int64_t end) const {
+double PrefillTime::us(int64_t begin, int64_t end, const AttentionMode& mode) const {
   if (begin >= end) return 0;
-  return us_of(static_cast<double>(end - begin), sum_of_positions(begin, end));
+  // From there on every token sees equally many others.
+  const int64_t flat = std::clamp(seen_tokens(mode, end), begin, end);
+  const double positions =
+      sum_of_positions(begin, flat) +
+      static_cast<double>(end - flat) * static_cast<double>(seen_tokens(mode, end));
+  return us_of(static_cast<double>(end - begin), positions);
 }
 
 }  // namespace cascade

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "cache/attention_pages.h"
+
 namespace cascade {
 
 // A token at position p takes a + b p microseconds; a and b are fitted to the measured slices.
@@ -23,8 +25,8 @@ class PrefillTime {
   void add(int64_t position, int64_t tokens, int64_t compute_us);
 
   // Microseconds that the tokens of positions [begin, end) take; 0 before the first measurement,
-  // and for an empty range.
-  double us(int64_t begin, int64_t end) const;
+  // and for an empty range. `mode` is that of the tokens.
+  double us(int64_t begin, int64_t end, const AttentionMode& mode = {}) const;
   // The same for `tokens` tokens whose positions add up to `positions`.
   double us_of(double tokens, double positions) const;
 

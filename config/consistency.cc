@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+#include "base/attention_mode.h"
 #include "base/context_extension.h"
 #include "base/endpoint.h"
 #include "base/model_name.h"
@@ -49,6 +50,7 @@ class Checker {
       if (given(name) && text(name).empty()) wrong(name, "must not be empty");
     }
     if (given("max-model-memory")) needs("max-model-memory", "models-dir");
+    check_attention();
     check_models();
     check_tenants();
     check_endpoints();
@@ -190,6 +192,12 @@ class Checker {
         wrong(name, "is given twice for " + model);
       }
     }
+  }
+
+  void check_attention() {
+    if (!given("attention")) return;
+    const auto mode = parse_attention_mode(text("attention"));
+    if (!mode.ok()) wrong("attention", mode.error().message);
   }
 
   void check_models() {

@@ -138,6 +138,12 @@ constexpr Setting kSettings[] = {
      "KV (keep), or only its text (drop); a request may say otherwise",
      "Chat templates leave thoughts out of the history, too; the price of reprefill is that the "
      "answer is computed once more, in idle time."},
+    {"attention", Kind::kText, kMemory, "dense", "", "dense, window, window:W or window:W:S", 0, 0,
+     false,
+     "what a token attends to: all tokens before it (dense), or W recent ones and the first S "
+     "(window; 4096 and 64 if left out); a request may say otherwise",
+     "dense is exact. With a window, memory stays flat and long answers stay fast, but the model "
+     "does not see what lies between (docs/LONG_CONTEXT.md); its K and V are not kept on disk."},
     {"max-pinned", Kind::kShare, kMemory, "0.5", "", "", 0, 0, true,
      "the largest share of the KV pages that pinned chunks may protect from eviction",
      "With the default, the other half stays free for running requests, whatever is pinned."},

@@ -1,51 +1,19 @@
-// Which earlier tokens a token attends to, if a sequence asks for less than all of them.
+// Attention modes as the layers of a model follow them.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include <span>
 
-#include "base/result.h"
+#include "base/attention_mode.h"
 
 namespace cascade {
-
-// A token sees itself, the `window` - 1 tokens before it, and the first `sinks` tokens of its
-// sequence. K and V of the same tokens have other bits in another mode.
-struct AttentionMode {
-  int window = 0;  // 0: dense, a token sees all tokens before it
-  int sinks = 0;   // has a meaning only with a window
-
-  bool operator==(const AttentionMode&) const = default;
-};
-
-// The limits of modes that users choose. A window is at least a page.
-inline constexpr int kModeWindowMin = 64;
-inline constexpr int kModeWindowMax = 1 << 20;
-inline constexpr int kModeSinksMax = 1 << 16;
-// The numbers that a user leaves out.
-inline constexpr AttentionMode kWindowMode = {4096, 64};
-
-// Reads "dense", "window", "window:W" or "window:W:S": W is the window, S are the sinks; what is
-// left out is that of kWindowMode. Errors: kInvalidArgument, field "attention": the text has
-// another form, or W or S is outside its limits.
-Result<AttentionMode> parse_attention_mode(std::string_view text);
-// "dense" or "window:W:S", which parse_attention_mode() reads.
-std::string to_string(const AttentionMode& mode);
 
 // The mode in which a layer attends whose own window, from the model's files, is `layer_window` (0:
 // it has none). A layer's own window stays as it is, also if it is larger than that of `mode`: the
 // layer was trained with it, and sinks were not in that training.
 AttentionMode layer_mode(const AttentionMode& mode, int layer_window);
 
-// Pages [begin, end) of a sequence; none if begin >= end.
-struct PageRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  bool has(int64_t page) const { return page >= begin && page < end; }
-};
-// The pages that no token at `position` or later sees in a layer that attends in `mode`. Any page
-// outside this range may be seen.
-PageRange unseen_pages(const AttentionMode& mode, int64_t position);
+// The mode that sees what any layer of a model sees whose layers' own windows are `layer_windows`:
+// pages that this mode does not see are needed by no layer.
+AttentionMode widest_mode(const AttentionMode& mode, std::span<const int> layer_windows);
 
 }  // namespace cascade

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "cache/attention_pages.h"
 
 namespace cascade {
 namespace {

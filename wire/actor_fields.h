@@ -75,6 +75,8 @@ void fields(A& a, M& m) {
   a.numbers("token_ids", m.token_ids);
   a.numbers("pages", m.pages);
   a.optional("sample", m.sample);
+  a.optional("window", m.window);
+  a.optional("sinks", m.sinks);
 }
 
 template <class A, Is<PrefillDone> M>
@@ -101,6 +103,8 @@ void fields(A& a, M& m) {
   a.numbers("pages", m.pages);
   a.numbers("end_tokens", m.end_tokens);
   a.required("sample", m.sample);
+  a.optional("window", m.window);
+  a.optional("sinks", m.sinks);
 }
 
 template <class A, Is<DecodeJob> M>

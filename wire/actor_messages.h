@@ -90,8 +90,11 @@ struct PrefillJob {
   uint64_t job = 0;
   int64_t position = 0;
   std::vector<int32_t> token_ids;
-  std::vector<uint32_t> pages;       // of the arena; with kLeasedPage, leases
+  // Pages of the arena; with kLeasedPage, leases; kUnseenPage where no token of the job sees it.
+  std::vector<uint32_t> pages;
   std::optional<SampleSpec> sample;  // set: the last token's logits give the next token
+  int32_t window = 0;                // the attention mode (base/attention_mode.h)
+  int32_t sinks = 0;
 };
 
 struct PrefillDone {
@@ -120,6 +123,8 @@ struct DecodeSequence {
   std::vector<uint32_t> pages;
   std::vector<int32_t> end_tokens;  // sampling one of these ends the burst of this sequence
   SampleSpec sample;
+  int32_t window = 0;  // as in PrefillJob
+  int32_t sinks = 0;
 };
 
 // scheduler -> decode: up to `steps_max` steps of all sequences together. Answered with DecodeDone.
@@ -312,6 +317,7 @@ struct LoadPagesDone {
 
 // In the pages of a job: a page that is not in memory. The other bits are the number of its lease.
 inline constexpr uint32_t kLeasedPage = uint32_t{1} << 31;
+inline constexpr uint32_t kUnseenPage = ~uint32_t{0};
 
 // scheduler -> store: lease these pages, so that jobs can read them part by part. Answered with
 // PagesLeased.

@@ -126,6 +126,7 @@ void fields(A& a, M& m) {
   a.numbers("top_logprobs", m.top_logprobs);
   a.optional("missing", m.missing);
   a.optional("think_spans", m.think_spans);
+  a.optional("attention", m.attention);
 }
 
 template <class A, Is<ChunkReply> M>

@@ -133,6 +133,7 @@ struct Final {
   // What the request refers to but the prompt lacks (its on_missing is "skip").
   std::vector<MissingChunk> missing;
   std::vector<ThinkSpan> think_spans = {};  // where token_ids are thoughts
+  std::string attention = {};               // the mode that was used: "dense" or "window:W:S"
 };
 
 struct ChunkReply {

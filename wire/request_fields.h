@@ -77,6 +77,7 @@ void fields(A& a, M& m) {
   a.optional("delta_credit", m.delta_credit);
   a.numbers("prompt_token_ids", m.prompt_token_ids);
   a.optional("continue_final_message", m.continue_final_message);
+  a.optional("attention", m.attention);
 }
 
 template <class A, Is<CancelRequest> M>

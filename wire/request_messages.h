@@ -118,6 +118,9 @@ struct GenerateRequest {
   // The last of `messages` is the assistant's, and the answer continues it. A retained output has
   // both as its text. Not with a grammar.
   std::optional<bool> continue_final_message{};
+  // Which earlier tokens each token attends to: "dense", "window", "window:W" or "window:W:S"
+  // (base/attention_mode.h); absent: the daemon's (--attention).
+  std::optional<std::string> attention{};
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with

@@ -16,11 +16,11 @@ bool is_of(const Reprefill& reprefill, const StoredName& chunk) {
 
 }  // namespace
 
-IdlePrefill::IdlePrefill(int reprefills_max, const Clock& clock, Jobs& jobs, Outbox& outbox,
+IdlePrefill::IdlePrefill(const IdleOptions& options, const Clock& clock, Jobs& jobs, Outbox& outbox,
                          ChainIndex& index, PagePool& pool, const PageArena& arena,
                          Tenants& tenants, ChunkRegistry& registry, PageLoader& loader,
                          Callbacks callbacks)
-    : reprefills_max_(static_cast<size_t>(reprefills_max)),
+    : options_(options),
       clock_(clock),
       jobs_(jobs),
       outbox_(outbox),
@@ -43,12 +43,13 @@ void IdlePrefill::tokenize(wire::EncodeJob&& job, Reprefill&& reprefill) {
 }
 
 bool IdlePrefill::tokenize_prefix(const Chunk& chunk) {
-  if (tokenizing_.size() + queue_.size() >= reprefills_max_) return false;
+  if (tokenizing_.size() + queue_.size() >= reprefills_max()) return false;
   wire::EncodeJob job;
   job.messages.push_back({.role = "system", .content = chunk.text, .reasoning = {}});
   Reprefill prefix;
   prefix.tenant = chunk.tenant;
   prefix.chunk_id = chunk.id;
+  prefix.attention = options_.attention;
   tokenize(std::move(job), std::move(prefix));
   return true;
 }
@@ -81,25 +82,65 @@ std::vector<Reprefill> IdlePrefill::drop(const StoredName& chunk) {
 bool IdlePrefill::start() {
   while (!queue_.empty() && !loading_) {
     Reprefill& first = queue_.front();
-    if (first.chain.size() > pool_.page_count() * kPageTokens) {  // it is longer than memory
+    if (pages_needed(first) > static_cast<int64_t>(pool_.page_count())) {
       end(/*complete=*/false);
       continue;
     }
     if (!first.sequence) {
       start_sequence(first);
+      if (!is_worth_computing(first)) end(/*complete=*/false);
       continue;
     }
     const auto size = static_cast<int64_t>(first.chain.size());
     const bool complete = first.sequence->committed() == size;
-    if (!complete && first.sequence->reserve(size)) return true;
+    // A chain with a window gives up pages as it grows.
+    const bool has_window = first.attention.window > 0 && !first.for_all;
+    const int64_t next = first.sequence->committed() + options_.slice_tokens_max;
+    const int64_t reserved = has_window ? std::min(size, next) : size;
+    if (!complete && first.sequence->reserve(reserved)) return true;
     end(complete);
   }
   return false;
 }
 
+// If a chain with a window has lost what the end of its prompt sees, its whole prompt would be
+// computed again, and take the place of windows in use. Only a pin is worth that.
+bool IdlePrefill::is_worth_computing(const Reprefill& first) const {
+  if (first.attention.window == 0 || first.for_all) return true;
+  const auto prompt = static_cast<int64_t>(std::min(first.prompt_tokens, first.chain.size()));
+  if (prompt - first.sequence->committed() <= options_.slice_tokens_max) return true;
+  const auto chunk = registry_.find_own(first.tenant, first.chunk_id);
+  return chunk.ok() && (*chunk)->chunk.pinned;
+}
+
+// Pages that every tenant finds are dense.
+TenantId IdlePrefill::owner_of(const Reprefill& reprefill) const {
+  return reprefill.for_all ? kPublic : tenants_.id(reprefill.tenant, reprefill.attention);
+}
+
+// The most pages that the chain needs in memory at a time.
+int64_t IdlePrefill::pages_needed(const Reprefill& reprefill) const {
+  const AttentionMode& mode = index_.tenant(owner_of(reprefill)).mode;
+  return working_pages(mode, std::ssize(reprefill.chain), options_.slice_tokens_max);
+}
+
+bool IdlePrefill::any_to_write() const {
+  const auto is_written = [](const Reprefill& chain) {
+    return chain.for_all || chain.attention.window == 0;
+  };
+  return std::ranges::any_of(queue_, is_written) ||
+         std::ranges::any_of(tokenizing_.all(),
+                             [&](const auto& job) { return is_written(job.second); });
+}
+
+int64_t IdlePrefill::pages_in_window() const {
+  const bool has_pages = !queue_.empty() && queue_.front().sequence;
+  return has_pages ? queue_.front().sequence->pages_in_window() : 0;
+}
+
 // Starts with the pages in memory. Pages on disk are added when they have been read.
 void IdlePrefill::start_sequence(Reprefill& first) {
-  const TenantId owner = first.for_all ? kPublic : tenants_.id(first.tenant);
+  const TenantId owner = owner_of(first);
   const std::span<const int32_t> chain = first.chain;
   const ChainIndex::Match match = index_.match(owner, chain);
   const DiskIndex::Match stored = loader_.worth_loading(owner, chain, match);
@@ -111,12 +152,15 @@ void IdlePrefill::start_sequence(Reprefill& first) {
 
 wire::PrefillJob IdlePrefill::slice(int64_t end) {
   Reprefill& first = queue_.front();
-  CHECK(first.sequence->reserve(end));
+  end = std::min(end, std::ssize(first.sequence->pages()) * kPageTokens);
   wire::PrefillJob job;
   job.job = jobs_.next();
   job.position = first.sequence->committed();
   job.token_ids.assign(first.chain.begin() + job.position, first.chain.begin() + end);
   job.pages = first.sequence->pages();
+  const AttentionMode mode = first.for_all ? AttentionMode{} : first.attention;
+  job.window = mode.window;
+  job.sinks = mode.sinks;
   computing_ = true;
   return job;
 }

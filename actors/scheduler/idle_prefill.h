@@ -28,6 +28,12 @@
 
 namespace cascade {
 
+struct IdleOptions {
+  int reprefills_max;        // chains that wait
+  int64_t slice_tokens_max;  // as in PlannerLimits
+  AttentionMode attention;   // of the chains that begin with a pinned system prompt
+};
+
 // One thread. A text is tokenized first, then its chain waits in a queue. Only the first chain of
 // the queue has pages of its own; the pages that it has sealed stay in the index when it is paused.
 class IdlePrefill {
@@ -41,9 +47,9 @@ class IdlePrefill {
   };
 
   // The referenced objects must outlive this one.
-  IdlePrefill(int reprefills_max, const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index,
-              PagePool& pool, const PageArena& arena, Tenants& tenants, ChunkRegistry& registry,
-              PageLoader& loader, Callbacks callbacks);
+  IdlePrefill(const IdleOptions& options, const Clock& clock, Jobs& jobs, Outbox& outbox,
+              ChainIndex& index, PagePool& pool, const PageArena& arena, Tenants& tenants,
+              ChunkRegistry& registry, PageLoader& loader, Callbacks callbacks);
 
   // Has the conversation of `job` tokenized as history. take_tokenized() gives `reprefill` back.
   void tokenize(wire::EncodeJob&& job, Reprefill&& reprefill);
@@ -54,11 +60,11 @@ class IdlePrefill {
   std::optional<Reprefill> take_tokenized(uint64_t job) { return tokenizing_.take(job); }
   const Tokenizing& tokenizing() const { return tokenizing_.all(); }
   // Whether no further text should be tokenized for now.
-  bool tokenizes_many() const { return tokenizing_.size() >= reprefills_max_; }
+  bool tokenizes_many() const { return tokenizing_.size() >= reprefills_max(); }
 
   void push(Reprefill&& reprefill) { queue_.push_back(std::move(reprefill)); }
   const std::deque<Reprefill>& queue() const { return queue_; }
-  bool is_full() const { return queue_.size() >= reprefills_max_; }
+  bool is_full() const { return queue_.size() >= reprefills_max(); }
   bool has(const StoredName& chunk) const;
   // Whether the chunk's text that ends with this page is queued.
   bool has_text(const StoredName& chunk, const Digest& end) const;
@@ -71,8 +77,8 @@ class IdlePrefill {
   bool is_loading() const { return loading_; }
 
   // Brings the first chain to where a slice of it can be computed. Chains before it that need no
-  // computing, or for which there is no room, leave the queue. False if no chain is left, or the
-  // first one is being loaded.
+  // computing, are not worth it, or have no room, leave the queue. False if no chain is left, or
+  // the first one is being loaded.
   bool start();
   // Precondition: the queue is not empty.
   const Reprefill& first() const { return queue_.front(); }
@@ -89,14 +95,24 @@ class IdlePrefill {
   // being computed or loaded.
   bool pause();
 
+  // Whether K and V of any of the chains will be on disk.
+  bool any_to_write() const;
+  // The mode of chains that begin with a pinned system prompt.
+  const AttentionMode& attention() const { return options_.attention; }
+  // The number of pages that the first chain keeps from eviction because its window sees them.
+  int64_t pages_in_window() const;
   int64_t tokens_computed() const { return tokens_computed_; }
 
  private:
+  size_t reprefills_max() const { return static_cast<size_t>(options_.reprefills_max); }
+  TenantId owner_of(const Reprefill& reprefill) const;
+  int64_t pages_needed(const Reprefill& reprefill) const;
   void start_sequence(Reprefill& first);
+  bool is_worth_computing(const Reprefill& first) const;
   void end(bool complete);
   bool is_gone() const;
 
-  const size_t reprefills_max_;
+  const IdleOptions options_;
   const Clock& clock_;
   Jobs& jobs_;
   Outbox& outbox_;

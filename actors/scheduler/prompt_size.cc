@@ -100,6 +100,15 @@ Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory,
                   in_tokens(tokens));
 }
 
+Error window_too_long(const Request& request, int64_t needed, int64_t memory) {
+  return resource_exhausted(
+      "attention", to_string(request.attention) + " needs KV memory (--kv-memory) for " +
+                       std::to_string(needed) + " tokens at a time, and there is room for " +
+                       std::to_string(memory) +
+                       "; use a shorter prompt, a shorter window, or \"dense\" with a prompt that "
+                       "fits, or let the daemon have more memory");
+}
+
 Error too_many_bytes(Request& request, int64_t bytes, int64_t bytes_max, int64_t room) {
   return too_long(request, ErrorCode::kInvalidArgument, "This model's", room,
                   std::to_string(bytes) + " bytes; the limit is " + std::to_string(bytes_max));

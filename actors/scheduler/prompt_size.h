@@ -40,7 +40,11 @@ Error too_many_tokens(Request& request, int64_t tokens, int64_t room);
 // and the disk for only `disk` tokens. nullopt: the request must fit memory.
 Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory,
                        std::optional<int64_t> disk);
-// Does the same for a prompt that is not tokenized because it has more than `bytes_max` bytes.
+// Returns the error for a prompt longer than the KV memory whose window, sinks and slices need
+// memory for `needed` tokens, when there is room for `memory` tokens.
+Error window_too_long(const Request& request, int64_t needed, int64_t memory);
+// Does the same as too_many_tokens() for a prompt that is not tokenized because it has more than
+// `bytes_max` bytes.
 Error too_many_bytes(Request& request, int64_t bytes, int64_t bytes_max, int64_t room);
 
 }  // namespace cascade

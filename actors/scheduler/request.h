@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/scheduler/client.h"
+#include "base/attention_mode.h"
 #include "cache/chain_sequence.h"
 #include "cache/chunk_uses.h"
 #include "model/output_stream.h"
@@ -42,6 +43,7 @@ struct Request {
   std::string output_id;       // of the chunk that its output becomes, if it is to be retained
   bool session_taken = false;  // the request makes the next turn of params.session
   bool prefix = false;         // a PrefixCache: ends with its prompt, without an answer
+  AttentionMode attention;
   RequestState state = RequestState::kEncoding;
 
   std::vector<ChatMessage> messages;        // empty for a raw prompt
@@ -123,6 +125,8 @@ struct Request {
   ChainIndex::Use use() const {
     return reader ? ChainIndex::Use::kReader : ChainIndex::Use::kMemory;
   }
+  // The most tokens that prompt and answer can have.
+  int64_t tokens_max() const { return std::ssize(prompt) + max_tokens; }
   bool prompt_done() const { return sequence->tokens().size() == chain().size(); }
   bool running() const {
     return state == RequestState::kPrefilling || state == RequestState::kDecoding;
@@ -143,6 +147,7 @@ struct Request {
 struct Reprefill {
   std::string tenant;
   std::string chunk_id;
+  AttentionMode attention = {};
   std::vector<int32_t> chain;
   // The chain as it was sampled. Where it differs from `chain` (thoughts, an empty think block of
   // the generation prompt), the rest of the sampled chain is a branch that no later turn reaches.

@@ -56,7 +56,7 @@ double us_before_answer(const Request& request, const RequestTable& requests,
   const auto left = [&](const Request& other) { return size(other) - done(other); };
   const auto us = [&](const Request& other) {
     const double waits = other.reader ? spills.wait_us(done(other), size(other)) : 0;
-    return time.us(done(other), size(other)) + waits;
+    return time.us(done(other), size(other), other.attention) + waits;
   };
   const bool waits = request.state == RequestState::kWaiting;
   double total_us = us(request);
@@ -198,11 +198,11 @@ void SchedulerCore::page_repaired(Request& request, const InFlight::Repair& repa
 
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   CHECK(slice_end > request.sequence->committed());
-  // The pages were promised: running out of them here is a bug. A reader waits if its pages were
-  // pinned since.
-  const bool reserved = request.sequence->reserve(slice_end);
-  CHECK(reserved || request.reader);
-  if (!reserved) return;
+  // The pages were promised, but they may have been pinned a moment ago.
+  if (!request.sequence->reserve(slice_end)) {
+    if (!request.reader) preempt(request);
+    return;
+  }
   if (request.reader) request.sequence->refresh();
   const std::vector<int32_t>& chain = request.chain();
   wire::PrefillJob job;
@@ -210,15 +210,20 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.position = request.sequence->committed();
   job.token_ids.assign(chain.begin() + job.position, chain.begin() + slice_end);
   job.pages = request.sequence->pages();
+  job.window = request.attention.window;
+  job.sinks = request.attention.sinks;
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
-  compute_.slices.put(job.job, {{request.handle}, false, job.token_ids, job.position});
+  compute_.slices.put(
+      job.job,
+      {{request.handle}, false, job.token_ids, seen_tokens(request.attention, job.position)});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::dispatch_idle(int64_t slice_end) {
   wire::PrefillJob job = idle_.slice(slice_end);
-  compute_.slices.put(job.job, {{}, true, job.token_ids, job.position});
+  const int64_t seen = seen_tokens({job.window, job.sinks}, job.position);
+  compute_.slices.put(job.job, {{}, true, job.token_ids, seen});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
@@ -241,9 +246,10 @@ void SchedulerCore::dispatch_decode(int steps) {
     const int64_t position = request.sequence->committed();
     const auto left = request.max_tokens - static_cast<int32_t>(request.sampled.size());
     const int32_t most = disk_.spills.is_ready(request, std::min(steps, left)) ? steps : 1;
-    const bool reserved = request.sequence->reserve(position + std::min(most, left));
-    CHECK(reserved || request.reader);
-    if (!reserved) continue;  // its pages were pinned since the start
+    if (!request.sequence->reserve(position + std::min(most, left))) {
+      if (!request.reader) preempt(request);  // its pages were pinned a moment ago
+      continue;
+    }
     reads = request.reader;
     requests_.take_decode_turn(request);
     wire::DecodeSequence sequence;
@@ -253,6 +259,8 @@ void SchedulerCore::dispatch_decode(int steps) {
     sequence.steps_max = std::min(most, left);
     sequence.end_tokens = request.end_tokens;
     sequence.sample = request.sample;
+    sequence.window = request.attention.window;
+    sequence.sinks = request.attention.sinks;
     burst.requests.push_back(request.handle);
     job.sequences.push_back(std::move(sequence));
   }
@@ -285,7 +293,7 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
 void SchedulerCore::keep_leased(const Request& request) {
   keep_.uses.note(request);
   const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
-  disk_.writer.write_behind(tenants_.id(request.client.tenant),
+  disk_.writer.write_behind(tenants_.id(request.client.tenant, request.attention),
                             std::span(request.prompt).first(whole));
   keep_.holds.trim();
 }
@@ -293,7 +301,7 @@ void SchedulerCore::keep_leased(const Request& request) {
 // Returns how many tokens of a waiting prompt will not be computed, because they are in pages or
 // worth loading from disk.
 int64_t SchedulerCore::known_tokens(const Request& request) {
-  const TenantId tenant = tenants_.id(request.client.tenant);
+  const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
   const std::span<const int32_t> wanted = request.reusable();
   const ChainIndex::Match found = index_.match(tenant, wanted, request.where());
   const DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, found);

@@ -2,6 +2,9 @@
 #include "actors/scheduler/scheduler_core.h"
 #include "persist/kv_format.h"
 
+#include <spdlog/spdlog.h>
+
+#include <functional>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -66,6 +69,19 @@ void enter(const Client& client, const wire::RequestId& id, M&& message, Rooms&.
   (try_room(rooms), ...);
 }
 
+// Says at the start what long requests would be told one by one: memory has no room for the
+// daemon's window. `seen` is what any layer of the model sees.
+void warn_of_window(const SchedulerOptions& options, const AttentionMode& seen, const Model& model,
+                    const PageArena& arena) {
+  const int64_t needed =
+      working_pages(seen, model.config.context_tokens_max, options.planner.slice_tokens_max);
+  if (seen.window == 0 || needed <= static_cast<int64_t>(arena.page_count())) return;
+  spdlog::warn(
+      "attention = {} needs KV memory for {} tokens at a time, and kv_memory has room for {}: "
+      "longer prompts are refused",
+      to_string(options.attention), needed * kPageTokens, arena.page_count() * kPageTokens);
+}
+
 }  // namespace
 
 SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const PageArena& arena,
@@ -77,7 +93,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       outbox_(clock, options_.events_max, options_.random),
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
-      tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
+      tenants_(index_, std::bind_front(&Model::root_key, &model), model.config.window),
       metadata_(
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },
@@ -114,8 +130,9 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            }},
           {options_.disk, disk_.stored, disk_.spills, index_, tenants_},
       },
-      idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
-            registry_, disk_.loader, tell_of_idle(keep_)),
+      idle_({options_.reprefills_max, options_.planner.slice_tokens_max, options_.attention},
+            clock_, jobs_, outbox_, index_, pool_, arena_, tenants_, registry_, disk_.loader,
+            tell_of_idle(keep_)),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,
                   .text_bytes = options_.text_bytes_waiting_max},
@@ -132,6 +149,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           {.text_is_gone =
                [this](const ChunkUses::ChunkName& chunk) { doors_.prefixes.drop_with(chunk); },
            .save_session = [this](const StoredName& session) { doors_.sessions.store(session); }}) {
+  warn_of_window(options_, tenants_.widest(options_.attention), model, arena);
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
   load_stored();
 }
@@ -270,7 +288,7 @@ bool SchedulerCore::may_reprefill() const {
 
 bool SchedulerCore::stopped() const {
   if (!stopping_since_us_ || !requests_.empty() || jobs_.delay_stop()) return false;
-  if (may_reprefill() && !(idle_.tokenizing().empty() && idle_.queue().empty())) return false;
+  if (may_reprefill() && idle_.any_to_write()) return false;
   // A stop waits for writes and erasures, but only for a share of its time.
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;

@@ -24,7 +24,7 @@ void SchedulerCore::write_prompt_behind(Request& request) {
   if (committed - request.written_tokens < step) return;
   request.written_tokens = committed;
   keep_.uses.note(request);
-  const TenantId owner = tenants_.id(request.client.tenant);
+  const TenantId owner = tenants_.id(request.client.tenant, request.attention);
   const auto chain = std::span(request.sequence->tokens()).first(static_cast<size_t>(committed));
   request.reader ? disk_.writer.write_growing(owner, chain)
                  : disk_.writer.write_behind(owner, chain);

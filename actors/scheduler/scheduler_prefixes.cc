@@ -46,8 +46,10 @@ void SchedulerCore::finish_prefix(Request& request) {
   const PrefixName name = PrefixDoor::name_of(request);
   request.sequence->finish(clock_.wall_us());
   if (!doors_.prefixes.contains(name)) {  // else another request asked for it at the same time
-    const TenantId owner = tenants_.id(request.client.tenant);
-    doors_.prefixes.keep(name, owner, request);
+    const TenantId owner = tenants_.id(request.client.tenant, request.attention);
+    if (const Status kept = doors_.prefixes.keep(name, owner, request); !kept.ok()) {
+      return fail(request, kept.error());
+    }
     keep_.uses.note(request);
     disk_.writer.write_behind(owner, request.prompt, StoredName{request.client.tenant, /*id=*/""});
     keep_.holds.trim();

@@ -35,31 +35,52 @@ int64_t tokens_left(const Request& request) {
   return static_cast<int64_t>(request.chain().size()) - request.sequence->committed();
 }
 
+// The pages that were promised to the request and that it does not have yet. Pinned pages that its
+// window sees to its end are there already.
+int64_t pages_owed(const Request& request, const ChainIndex& index) {
+  const int64_t owed = request.pages_promised - request.sequence->pages_taken();
+  if (request.attention.window == 0 || index.pinned_count() == 0) return owed;
+  const AttentionMode& mode = index.tenant(request.sequence->tenant()).mode;
+  return owed - request.sequence->pages_pinned(first_page_seen_to_end(mode, request.tokens_max()));
+}
+
 // Whether there would be pages for the tenant's `request` if `running` were preempted. `available`
 // pages can be promised now.
 bool fits_without(const Request& running, const Request& request, TenantId tenant,
                   const ChainIndex& index, int64_t available) {
   if (request.reader) return false;  // it waits for those that end
-  const auto pages = static_cast<int64_t>(running.sequence->pages().size());
   const int64_t alone = running.sequence->pages_alone();
+  const int64_t then = available + pages_owed(running, index) + alone;
+  if (request.attention.window > 0) return then >= request.pages_promised;
   const ChainIndex::Match match = index.match(tenant, request.reusable());
   const auto found = static_cast<int64_t>(match.pages.size());
   // How many of the pages that were found could be evicted then. Pages that only `running` uses now
   // may be among them.
   const auto unlocked = static_cast<int64_t>(index.taken_by(match.node));
-  const int64_t then = available + running.pages_promised - pages + alone;
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
 }
 
 // The request that was accepted last, out of those that can be preempted and that `may` allows;
-// nullptr if there is none.
+// nullptr if there is none. Requests with a window come last: if one page of a window is evicted,
+// their whole prompt is computed again.
 Request* latest_running(const RequestTable& requests,
                         const std::function<bool(const Request&)>& may) {
   Request* latest = nullptr;
-  for (const auto& [handle, request] : requests.all()) {
-    if (request->running() && !request->reader && may(*request)) latest = request.get();
+  for (const bool has_window : {false, true}) {
+    for (const auto& [handle, request] : requests.all()) {
+      if (!request->running() || request->reader || !may(*request)) continue;
+      if (has_window == (request->attention.window > 0)) latest = request.get();
+    }
+    if (latest != nullptr) break;
   }
   return latest;
+}
+
+// Later requests may go on from the end of the prompt, or from a little before it, since templates
+// may end a prompt in other words than its history.
+void keep_end_of_prompt(Request& request) {
+  const int64_t end = std::max<int64_t>(0, std::ssize(request.prompt) - 1);
+  request.sequence->keep_seen(std::max<int64_t>(0, end - kPageTokens), end);
 }
 
 // The first `count_max` pages of those that were found.
@@ -73,18 +94,19 @@ DiskIndex::Match first_pages(DiskIndex::Match&& stored, int64_t count_max) {
 
 }  // namespace
 
-// Pages that a new request could be promised.
+// Pages that a new request could be promised. Full pages in windows count among them, because all
+// that a request with a window ever needs at a time stays promised to it.
 int64_t SchedulerCore::available_pages() const {
   auto available = static_cast<int64_t>(pool_.free_count() + index_.evictable_count() +
-                                        index_.spillable_count());
+                                        index_.spillable_count() + index_.seen_count());
   for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
     for (const uint64_t handle : *running) {
       const Request& request = requests_.at(handle);
-      if (request.reader) continue;
-      available -= request.pages_promised - static_cast<int64_t>(request.sequence->pages().size());
+      if (!request.reader) available -= pages_owed(request, index_);
     }
   }
   available -= disk_.spills.pages_owed();
+  available -= idle_.pages_in_window();
   return available;
 }
 
@@ -122,8 +144,9 @@ std::vector<std::string> SchedulerCore::tenants_waiting() const {
 
 void SchedulerCore::start_waiting() {
   // Pins may have taken pages that were promised to running requests. The latest of these requests
-  // wait then, until the promises to the others can be kept.
-  while (available_pages() < 0) {
+  // wait then, until the promises to the others can be kept; idle work waits first.
+  if (index_.pinned_count() > 0 && available_pages() < 0) idle_.pause();
+  while (index_.pinned_count() > 0 && available_pages() < 0) {
     Request* latest = latest_running(requests_, [&](const Request& r) { return !in_flight(r); });
     if (latest == nullptr) break;
     preempt(*latest);
@@ -169,15 +192,21 @@ bool SchedulerCore::start_of(const std::string& tenant) {
 // Starts the request: it takes what is known of its prompt, and is promised the rest of its pages.
 // False if there are too few pages.
 bool SchedulerCore::start(Request& request) {
-  const TenantId tenant = tenants_.id(request.client.tenant);
+  const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
   const std::span<const int32_t> wanted = request.reusable();
   const int64_t available = available_pages();
   const auto whole_pages = static_cast<int64_t>(wanted.size()) / kPageTokens;
   const bool reads = request.reader;
-  // Even in the best case. Pages that a reader finds do not count: it can do without their memory.
-  if (available < request.pages_promised - (reads ? 0 : whole_pages)) return false;
+  const bool has_window = request.attention.window > 0;
+  // Pages that are found count if the request keeps them to its end. A reader can do without their
+  // memory, and a request with a window looks away from those that no pin keeps.
+  const bool keeps_found = !reads && !has_window;
+  // Even in the best case.
+  const bool may_count = keeps_found || (has_window && index_.pinned_count() > 0);
+  if (available < request.pages_promised - (may_count ? whole_pages : 0)) return false;
   ChainIndex::Match match = index_.match(tenant, wanted, request.where());
   const auto left = [&] {
+    if (has_window) return available;
     return available - static_cast<int64_t>(index_.taken_by(match.node, request.use()));
   };
   // Some of what a reader finds makes room for its working pages.
@@ -185,7 +214,12 @@ bool SchedulerCore::start(Request& request) {
     index_.evict_one();
     match = index_.match(tenant, wanted, request.where());
   }
-  const auto found = reads ? 0 : static_cast<int64_t>(match.pages.size());
+  int64_t found = keeps_found ? std::ssize(match.pages) : 0;
+  if (has_window) {  // pinned pages that it sees to its end
+    const AttentionMode& mode = index_.tenant(tenant).mode;
+    const int64_t first = first_page_seen_to_end(mode, request.tokens_max());
+    found = static_cast<int64_t>(pinned_count(match.node, first));
+  }
   if (left() < request.pages_promised - found) return false;
   const bool first_start = request.prefill_start_us == 0;
   if (first_start) request.miss = explain_miss(request);
@@ -194,6 +228,7 @@ bool SchedulerCore::start(Request& request) {
   const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
   if (!whole.empty() && name_of(match.node).hits > 0) disk_.writer.write_behind(tenant, whole);
   request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant, request.use());
+  keep_end_of_prompt(request);
   const int64_t reused = request.sequence->reuse(reads || stored.tokens > 0 ? whole : wanted,
                                                  clock_.wall_us(), first_start);
   request.known_tokens = static_cast<int64_t>(whole.size()) + stored.tokens;
@@ -221,10 +256,11 @@ void SchedulerCore::refuse_starved() {
   while (requests_.running() == 0 && !requests_.waiting().empty()) {
     Request& first = requests_.at(requests_.waiting().front());
     const size_t left = pool_.page_count() - index_.pinned_count();
-    fail(first,
-         resource_exhausted(
-             "max_tokens", "prompt and answer need " + std::to_string(first.pages_promised) +
-                               " pages of KV memory; pinned chunks leave " + std::to_string(left)));
+    fail(first, resource_exhausted(first.prefix ? "prefix" : "max_tokens",
+                                   (first.prefix ? "it needs " : "prompt and answer need ") +
+                                       std::to_string(first.pages_promised) +
+                                       " pages of KV memory; pinned chunks leave " +
+                                       std::to_string(left)));
     start_waiting();
   }
 }
@@ -232,7 +268,7 @@ void SchedulerCore::refuse_starved() {
 // Explains why part of the reusable prompt will have to be computed.
 Miss SchedulerCore::explain_miss(const Request& request) {
   if (!request.params.reuse) return {MissReason::kReuseOff};
-  const TenantId own = tenants_.id(request.client.tenant);
+  const TenantId own = tenants_.id(request.client.tenant, request.attention);
   Miss miss = index_.explain(own, request.reusable(), request.where());
   const bool unknown = miss.reason == MissReason::kNew || miss.reason == MissReason::kDiffers;
   const std::span<const int32_t> wanted = request.reusable();
@@ -263,7 +299,9 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   const auto next = std::ranges::find_if(requests_.waiting(), [&](uint64_t handle) {
     return requests_.at(handle).client.tenant == tenant;
   });
-  if (!fits_without(*victim, requests_.at(*next), tenants_.id(tenant), index_, available_pages())) {
+  const Request& request = requests_.at(*next);
+  const TenantId owner = tenants_.id(tenant, request.attention);
+  if (!fits_without(*victim, request, owner, index_, available_pages())) {
     return false;  // the preempted request would start again instead
   }
   preempt(*victim);
@@ -295,7 +333,7 @@ Request* SchedulerCore::next_to_prefill() {
   const auto order = [&](const Request& request) {
     const int64_t left = tokens_left(request);
     const int64_t begin = request.sequence->committed();
-    double left_us = compute_.speed.prefill_time().us(begin, begin + left);
+    double left_us = compute_.speed.prefill_time().us(begin, begin + left, request.attention);
     if (request.reader) left_us += disk_.spills.wait_us(begin, begin + left);
     if (request.handle == compute_.last_prompt) left_us *= kGoesOn;
     const int64_t waited_us =
@@ -324,12 +362,14 @@ bool SchedulerCore::is_owed(const Request& request) const {
 // Takes over the part of this prompt that another request has computed since this one started. If
 // two prompts have the same new beginning, the first computes it for both.
 void SchedulerCore::catch_up(Request& request) {
-  const TenantId tenant = tenants_.id(request.client.tenant);
+  const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
   const std::span<const int32_t> wanted = request.reusable();
   const int64_t committed = request.sequence->committed();
   const ChainIndex::Match match = index_.match(tenant, wanted, request.where());
-  const auto taken = static_cast<int64_t>(index_.taken_by(match.node, request.use()));
-  const bool has_room = !request.reader || taken <= available_pages();
+  const auto taken = [&] {
+    return static_cast<int64_t>(index_.taken_by(match.node, request.use()));
+  };
+  const bool has_room = !request.reader || taken() <= available_pages();
   if (match.tokens() < committed + kPageTokens || !has_room) {
     request.loading = request.reader && !disk_.spills.error() && disk_.spills.adopt_more(request);
     return;
@@ -337,6 +377,7 @@ void SchedulerCore::catch_up(Request& request) {
   request.sequence->finish(clock_.wall_us());
   if (request.resumed.empty()) request.miss = explain_miss(request);
   request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant, request.use());
+  keep_end_of_prompt(request);
   const int64_t found =
       request.sequence->reuse(wanted, clock_.wall_us(), /*observed=*/false) - committed;
   if (request.resumed.empty()) request.reused_tokens += found;

@@ -105,6 +105,10 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
 // Fills in the conversation; registers chunks that were given as text.
 Status SchedulerCore::prepare(Request& request) {
   wire::GenerateRequest& params = request.params;
+  request.attention = options_.attention;
+  if (params.attention) {
+    ASSIGN_OR_RETURN(request.attention, parse_attention_mode(*params.attention));
+  }
   RETURN_IF_ERROR(check_logit_bias(params.sampling.logit_bias, model_.config.vocab_size));
   if (!params.chunks.empty()) {
     RETURN_IF_ERROR(compose_chunks(request));
@@ -198,7 +202,13 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
-  if (tokens + 1 > memory) {
+  if (tokens + 1 > memory && request.attention.window > 0) {
+    const int64_t pages = working_pages(tenants_.widest(request.attention), tokens + 1,
+                                        options_.planner.slice_tokens_max);
+    if (pages > static_cast<int64_t>(pool_.page_count())) {
+      return fail(request, window_too_long(request, pages * kPageTokens, memory));
+    }
+  } else if (tokens + 1 > memory) {
     const std::optional<int64_t> disk = disk_.room.tokens_for(request);
     if (tokens + 1 > std::max(memory, disk.value_or(0))) {
       return fail(request, too_many_to_hold(request, tokens, memory, disk));
@@ -226,6 +236,8 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
 }
 
 void SchedulerCore::wait(Request& request) {
+  const auto owner = tenants_.add(request.client.tenant, request.attention);
+  if (!owner.ok()) return fail(request, owner.error());
   shares_.ask(request.client.tenant);
   admission_.count(request,
                    {1, static_cast<int64_t>(request.prompt.size()), request.counted.text_bytes});
@@ -302,6 +314,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   wire::Final final;
   final.finish_reason = finish_reason;
   final.seed = request.sample.seed;
+  final.attention = to_string(request.attention);
   final.usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   final.usage.reused_tokens = request.reused_tokens;
   final.usage.loaded_tokens = request.loaded_tokens;
@@ -366,11 +379,12 @@ void SchedulerCore::close(uint64_t handle) {
   keep_.uses.note(request);
   keep_.lifecycle.request_ended(request);
   if (request.sequence && request.reader && !request.params.reuse) {
-    keep_.lifecycle.forget({tenants_.id(request.client.tenant), request.sequence->tokens(), 0,
-                            Removal::kDead, ForgetScope::kUnshared});
+    keep_.lifecycle.forget({tenants_.id(request.client.tenant, request.attention),
+                            request.sequence->tokens(), 0, Removal::kDead, ForgetScope::kUnshared});
   } else if (request.sequence && request.dead_end) {
-    keep_.lifecycle.forget({tenants_.id(request.client.tenant), request.sequence->tokens(),
-                            std::ssize(request.prompt), Removal::kDead, ForgetScope::kUnreachable});
+    keep_.lifecycle.forget({tenants_.id(request.client.tenant, request.attention),
+                            request.sequence->tokens(), std::ssize(request.prompt), Removal::kDead,
+                            ForgetScope::kUnreachable});
   }
   requests_.remove(handle);
 }

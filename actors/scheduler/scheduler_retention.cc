@@ -63,7 +63,7 @@ Chunk SchedulerCore::output_chunk(const Request& request, const std::string& fin
   chunk.kv_state = chunk.think_policy != ThinkPolicy::kDrop ? KvState::kPending : KvState::kNone;
   chunk.generation = record_of(request, finish_reason);
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
-  chunk.content_hash = chunk_content_hash(chunk, request.prompt);
+  chunk.content_hash = chunk_content_hash(chunk, request.prompt, request.attention);
   return chunk;
 }
 
@@ -83,6 +83,8 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   Reprefill next;
   next.tenant = entry.chunk.tenant;
   next.chunk_id = entry.chunk.id;
+  next.attention = request.attention;
+  if (entry.chunk.id == request.output_id) entry.attention = request.attention;
   next.sampled_chain = sampled_chain(request);
   next.prompt_tokens = request.prompt.size();
   request.pin_promised = 0;  // the promise is the chunk's from here on
@@ -90,13 +92,14 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
   keep_.pins.follow_holders(entry);
   if (entry.chunk.pinned && computed_later && !entry.hold) {
-    keep_.pin_budget.promise(entry, chain_pages(next.sampled_chain.size()));
+    keep_.pin_budget.promise(entry,
+                             keep_.pin_budget.pages_of_chain(entry, next.sampled_chain.size()));
   }
   metadata_.put(entry.chunk);
   // Stores the sampled chain, so that the chunk's pages can still be found if the daemon ends
   // before the history is known.
   if (entry.chunk.id == request.output_id) {
-    disk_.chains.store(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
+    disk_.chains.store(entry, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
   }
   if (entry.chunk.id == request.output_id) outbox_.tell_of(entry.chunk, EventKind::kChunkStored);
   if (request.params.prompt) {

@@ -76,7 +76,7 @@ void SchedulerCore::save_again(const StoredName& name) {
   // The store may have failed to keep the chunk's chain, too.
   if (!entry.chain.empty()) {
     const bool pending = entry.chunk.kv_state == KvState::kPending;
-    disk_.chains.store(entry.chunk, entry.chain, entry.own_begin, pending);
+    disk_.chains.store(entry, entry.chain, entry.own_begin, pending);
   }
 }
 

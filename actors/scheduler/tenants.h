@@ -1,49 +1,51 @@
-// Tenants by name and by number.
+// Owners of chains: tenants by name, their attention modes, and their numbers in the index.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "base/attention_mode.h"
 #include "base/hash.h"
+#include "base/result.h"
 #include "cache/chain_index.h"
 
 namespace cascade {
 
-// One thread. Names come from the daemon's options, so there are few.
+// A tenant's chains belong to one *owner* for each attention mode: so K and V are only found by
+// requests of the same mode, and the keys of pages differ. One thread. Names come from the daemon's
+// options, so there are few.
 class Tenants {
  public:
-  // `root_key` gives the key before the first page of a tenant's chains. `index`, which numbers the
-  // tenants, outlives this.
-  Tenants(ChainIndex& index, std::function<Digest(const std::string&)> root_key)
-      : index_(index), root_key_(std::move(root_key)) {}
+  // The most modes with a window that one tenant may use: each is kept until the daemon ends.
+  static constexpr size_t kModesMax = 32;
 
-  // The tenant's number; a tenant that has none gets one.
-  TenantId id(const std::string& name) {
-    const auto found = ids_.find(name);
-    if (found != ids_.end()) return found->second;
-    const TenantId id = index_.add_tenant(root_key_(name));
-    names_[id] = name;
-    return ids_[name] = id;
-  }
-  // nullopt: the tenant has no chains.
-  std::optional<TenantId> find(const std::string& name) const {
-    const auto found = ids_.find(name);
-    if (found == ids_.end()) return std::nullopt;
-    return found->second;
-  }
-  // nullptr: the number is kPublic, or is not a tenant's.
-  const std::string* name_of(TenantId id) const {
-    const auto found = names_.find(id);
-    return found == names_.end() ? nullptr : &found->second;
-  }
+  // `root_key` gives the key before the first page of a tenant's dense chains. `layer_windows` are
+  // those of the model's layers. `index`, which numbers the owners, outlives this.
+  Tenants(ChainIndex& index, std::function<Digest(const std::string&)> root_key,
+          std::vector<int> layer_windows = {});
+
+  // The number of the owner; an owner that has none gets one.
+  TenantId id(const std::string& name, const AttentionMode& mode = {});
+  // Does the same for a mode that a client has chosen. Error kResourceExhausted, field "attention":
+  // the tenant has used kModesMax other windows.
+  Result<TenantId> add(const std::string& name, const AttentionMode& mode);
+  // nullopt: the owner has no number.
+  std::optional<TenantId> find(const std::string& name, const AttentionMode& mode = {}) const;
+  // All owners of the tenant's chains.
+  std::vector<TenantId> owners(const std::string& name) const;
+  // nullptr: the number is kPublic, or is not an owner's.
+  const std::string* name_of(TenantId id) const;
+  // The mode that decides which pages a sequence needs: what any layer of the model sees.
+  AttentionMode widest(const AttentionMode& mode) const;
 
  private:
   ChainIndex& index_;
   std::function<Digest(const std::string&)> root_key_;
-  std::map<std::string, TenantId> ids_;
+  const std::vector<int> layer_windows_;
+  std::map<std::string, std::map<AttentionMode, TenantId>> owners_;
   std::map<TenantId, std::string> names_;
 };
 

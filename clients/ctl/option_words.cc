@@ -15,6 +15,7 @@ struct Words {
 
 constexpr Words kFields[] = {
     {"all", "--all"},
+    {"attention", "--attention"},
     {"chunks", "prompt"},
     {"directory", "DIR"},
     {"grammar", "--json-schema or --grammar"},

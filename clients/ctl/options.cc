@@ -130,6 +130,12 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
           "What is kept of an output with thoughts (default: the daemon's)")
       ->check(CLI::IsMember({"reprefill", "keep", "drop"}));
   command
+      .add_option(
+          "--attention", params.attention,
+          "What a token attends to: dense, or window:W:S for W recent tokens and the first S "
+          "(default: the daemon's)")
+      ->check(text());
+  command
       .add_option_function<std::string>(
           "--on-missing",
           [&params](const std::string& name) { params.on_missing = on_missing_from_string(name); },

@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "5bfcdd379863167b0fc84025cb07e522c3dd07e731b9a5c68f38cf585399531b"},
+     "fefd2142a41b4d56538e69be73097ed530ae7b7ee52f804efba80b3bfa4f8d9c"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "d59476c87984afbd96b9b05dd17f871bd7e33d0bb53a5b1bfd085842bb229acd"},
+     "3cf0754e9c2432bfe7f3bc0fb0f1e90c3bcc983910a320953d65f62fdcbaef95"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "eb0fdc806e5fd9cb9ab2c67eb137e0a247510bee8b6c7360a072eb9d4a9200a4"},
+     "fcb52b40b0774c67e59cebc3be36ca824aaeb5522ae8ac41d045f51c6e6ec33c"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "14dae23b7e8099eb55b6c23e60a8417cc7290a3b59c0d708c80a0692f5306bcd"},
+     "a0babad534ce627313a21b932cec722e0b41d2910af2bbb1cea5aaaef696506b"},
 };
 
 uint64_t other_seed() {

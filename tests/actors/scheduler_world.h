@@ -78,6 +78,7 @@ class SchedulerWorld {
   }
 
   SchedulerCore& core() { return *core_; }
+  const PageArena& arena() const { return arena_; }
   static uint64_t page_bytes() { return demo_model().kv_layout.page_bytes(); }
 
   // Sends a client's message and pumps until nothing happens any more.

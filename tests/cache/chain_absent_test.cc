@@ -151,6 +151,24 @@ TEST(ChainAbsent, a_chain_can_be_longer_than_memory) {
   EXPECT_TRUE(memory.disk.empty());
 }
 
+TEST(ChainAbsent, a_short_end_is_kept_beside_a_longer_page_that_is_absent) {
+  const Tokens tokens = count_up(0, 4 * kPageTokens);
+  Tokens beginning = tokens;
+  beginning.resize(3 * kPageTokens + 10);
+  PagedMemory memory(20);
+  auto reader = memory.reader();
+  ASSERT_TRUE(memory.compute_long(*reader, tokens, 1));
+  while (memory.spill_one(*reader)) {
+  }
+  {
+    const auto other = memory.sequence_of(memory.tenant);
+    other->reuse(beginning, 2);
+    ASSERT_TRUE(memory.compute(*other, std::span(beginning).subspan(other->committed()), 2));
+  }
+  EXPECT_TRUE(memory.index.hold(memory.tenant, beginning)) << "all of it is in memory";
+  EXPECT_TRUE(memory.intact_anywhere(*reader));
+}
+
 TEST(ChainAbsent, what_others_read_or_pin_is_not_spilled) {
   PagedMemory memory(8);
   auto reader = memory.reader();

@@ -81,7 +81,7 @@ class Simulation {
     check();
     ASSERT_EQ(memory_.index.pinned_count(), model_.pinned());
     ASSERT_EQ(memory_.index.held_count(), model_.held());
-    ASSERT_EQ(memory_.index.node_count(memory_.tenant) + memory_.index.node_count(second_),
+    ASSERT_EQ(memory_.index.tenant(memory_.tenant).nodes + memory_.index.tenant(second_).nodes,
               model_.nodes().size());
     for (const auto& [chain, node] : model_.nodes()) {
       const auto match = memory_.index.match(tenant_of(chain), real(chain));

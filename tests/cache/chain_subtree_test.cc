@@ -139,7 +139,7 @@ TEST_F(Subtrees, of_public_pages_go_with_what_tenants_have_behind_them) {
   ASSERT_TRUE(memory_.compute(*everybodys, first_of(chain_, 128), kSecond));
   everybodys->finish(kSecond);
   memory_.run(chain_, kSecond);
-  EXPECT_EQ(memory_.index.node_count(memory_.tenant), 2u);
+  EXPECT_EQ(memory_.index.tenant(memory_.tenant).nodes, 2u);
   // A tenant's deletion leaves public pages alone.
   EXPECT_EQ(drop(chain_, 0), 0u);
   EXPECT_EQ(drop(chain_, 128), 2u);

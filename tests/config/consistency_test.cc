@@ -97,6 +97,16 @@ TEST(Consistency, of_what_is_chosen_for_single_models_is_checked) {
                           "got \"other=\""));
 }
 
+TEST(Consistency, of_the_attention_mode_is_checked) {
+  for (const char* mode : {"dense", "window", "window:128", "window:4096:0"}) {
+    EXPECT_THAT(wrong({{"attention", {mode}}}), IsEmpty()) << mode;
+  }
+  EXPECT_THAT(wrong({{"attention", {"window:63"}}}),
+              ElementsAre("invalid_argument: x.toml:7: attention: the window W must be a whole "
+                          "number from 64 to 1048576, got \"63\""));
+  EXPECT_EQ(wrong({{"attention", {""}}}).size(), 1u);
+}
+
 TEST(Consistency, is_broken_by_a_model_that_is_missing) {
   const std::vector<Error> found = find_contradictions({}, {"/run/cascaded", false});
   ASSERT_EQ(found.size(), 1u);

@@ -399,6 +399,7 @@ TEST(Options, have_the_defaults_that_the_table_tells) {
     EXPECT_EQ(given.disk_bytes_max, defaults.disk_bytes_max);
     EXPECT_EQ(given.eviction, defaults.eviction);
     EXPECT_EQ(given.think_policy, defaults.think_policy);
+    EXPECT_EQ(given.attention, defaults.attention);
     EXPECT_EQ(given.max_pinned, defaults.max_pinned);
     EXPECT_EQ(given.chunk_memory_ratio, defaults.chunk_memory_ratio);
     EXPECT_EQ(given.requests_waiting_max, defaults.requests_waiting_max);

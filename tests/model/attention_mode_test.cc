@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cache/attention_pages.h"
 #include "cache/kv_view.h"
 
 namespace cascade {

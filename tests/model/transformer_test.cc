@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "cache/attention_pages.h"
 #include "tests/emulated.h"
 #include "tests/model/stepping.h"
 #include "tests/seed.h"

@@ -22,7 +22,7 @@ const std::map<std::string, std::vector<std::string>>& arrows() {
       {"cache", {"base/"}},
       {"persist", {"base/"}},
       {"wire", {"base/"}},
-      {"model", {"cache/kv_view.h", "kernels/", "base/"}},
+      {"model", {"cache/attention_pages.h", "cache/kv_view.h", "kernels/", "base/"}},
       // The engine passes its thread pool to the forward pass; all other kernels are the model's
       // business.
       {"actors", {"model/", "cache/", "persist/", "wire/", "kernels/thread_pool.h", "base/"}},

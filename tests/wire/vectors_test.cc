@@ -50,6 +50,7 @@ GenerateRequest sample_request() {
 
 Final sample_final() {
   Final final;
+  final.attention = "window:4096:64";
   final.text = "Rome.";
   final.reasoning = "Italy: Rome";
   final.finish_reason = "stop";

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/attention_mode.h"
 #include "wire/openai/json_text.h"
 #include "wire/request_rules.h"
 
@@ -61,6 +62,11 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
   if (const auto policy = fields.text("think_policy")) {
     request.think_policy = think_policy_from_string(*policy);
     if (!request.think_policy) fields.fail("think_policy", "must be reprefill, keep or drop");
+  }
+  request.attention = fields.text("attention");
+  if (request.attention) {
+    const auto mode = parse_attention_mode(*request.attention);
+    if (!mode.ok()) fields.fail("attention", mode.error().message);
   }
   if (const auto choice = fields.text("on_missing")) {
     request.on_missing = on_missing_from_string(*choice);

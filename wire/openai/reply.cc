@@ -43,6 +43,7 @@ void add_work(OrderedJson& reply, std::span<const Answer> answers) {
   for (size_t i = 0; i < answers.size(); ++i) {
     OrderedJson& holder = answers.size() == 1 ? reply : reply["choices"][i];
     holder["timings"] = encode_timings(answers[i].final);
+    if (!answers[i].final.attention.empty()) holder["attention"] = answers[i].final.attention;
     add_missing(holder, answers[i].final);
     const std::string& output = answers[i].final.output_chunk_id;
     if (!output.empty()) holder["output_id"] = output;

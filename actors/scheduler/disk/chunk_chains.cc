@@ -26,9 +26,10 @@ ChunkChains::ChunkChains(bool keeps_pages, std::string model, Jobs& jobs, Outbox
         for (auto& [number, wanted] : lost) read(std::move(wanted));
       }) {}
 
-void ChunkChains::store(const Chunk& chunk, std::span<const int32_t> chain, size_t begin_tokens,
-                        bool pending) {
-  if (keeps_pages_) metadata_.put_chain({chunk.tenant, chunk.id}, chain, begin_tokens, pending);
+void ChunkChains::store(const ChunkEntry& entry, std::span<const int32_t> chain,
+                        size_t begin_tokens, bool pending) {
+  if (!keeps_pages_ || entry.attention.window > 0) return;
+  metadata_.put_chain({entry.chunk.tenant, entry.chunk.id}, chain, begin_tokens, pending);
 }
 
 void ChunkChains::settle(const StoredName& chunk) {
@@ -36,7 +37,7 @@ void ChunkChains::settle(const StoredName& chunk) {
 }
 
 void ChunkChains::keep(ChunkEntry& entry) {
-  if (!keeps_pages_) return;
+  if (!keeps_pages_ || entry.attention.window > 0) return;
   const TenantId owner = tenants_.id(entry.chunk.tenant);
   const std::vector<NamedPage> pages = writer_.pages_of(owner, entry.chain);
   const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));

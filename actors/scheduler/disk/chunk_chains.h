@@ -36,8 +36,10 @@ class ChunkChains {
               StoredPages& stored, PageWriter& writer, MetadataWriter& metadata, IsRead is_read);
 
   // Stores the chain that the chunk's K and V are computed from; the chunk's own tokens come after
-  // its first `begin_tokens`.
-  void store(const Chunk& chunk, std::span<const int32_t> chain, size_t begin_tokens, bool pending);
+  // its first `begin_tokens`. Does nothing if the chunk's attention has a window: then its K and V
+  // are not on disk either.
+  void store(const ChunkEntry& entry, std::span<const int32_t> chain, size_t begin_tokens,
+             bool pending);
   // The chunk's K and V are on disk, or will not be.
   void settle(const StoredName& chunk);
   // Has the chunk's chain written, if all of it is in memory. From then on the chunk knows the

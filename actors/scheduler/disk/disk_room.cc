@@ -33,7 +33,7 @@ int64_t DiskRoom::tokens() const {
 
 std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
   if (!spills_.possible() || request.params.output_pinned.value_or(false)) return std::nullopt;
-  const TenantId owner = tenants_.id(request.client.tenant);
+  const TenantId owner = tenants_.id(request.client.tenant, request.attention);
   const auto stored =
       std::ranges::count_if(stored_.path_of(owner, request.reusable()),
                             [this](const Digest& key) { return stored_.disk().contains(key); });

@@ -36,10 +36,11 @@ PageLoader::PageLoader(Jobs& jobs, Outbox& outbox, const ChainIndex& index, Stor
 
 DiskIndex::Match PageLoader::worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                            const ChainIndex::Match& found) const {
-  if (stored_.disk().size() == 0) return {};
+  const bool is_written = index_.tenant(owner).mode.window == 0;
+  if (!is_written || stored_.disk().size() == 0) return {};
   const auto begin = found.pages.size() * kPageTokens;
   DiskIndex::Match stored = stored_.disk().match(
-      key_of(found.node), index_.tenant_key_behind(found.node, owner), wanted.subspan(begin));
+      key_of(found.node), tenant_key_behind(index_, found.node, owner), wanted.subspan(begin));
   const double bytes = static_cast<double>(stored.keys.size() * page_bytes_);
   const double load_us =
       kLoadOverheadUs + bytes / (bytes_per_us_ > 0 ? bytes_per_us_ : kBytesPerUsGuess);

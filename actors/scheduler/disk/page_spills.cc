@@ -13,6 +13,7 @@ namespace cascade {
 namespace {
 
 static_assert(wire::kLeasedPage == kLeasedPage, "jobs name leased pages as the cache does");
+static_assert(wire::kUnseenPage == kLostPage, "sequences give no page where they look away");
 
 // The store reads a block of each page that it leases, and others wait for it meanwhile.
 constexpr size_t kLeasedAtOnceMax = 512;
@@ -161,8 +162,8 @@ bool PageSpills::adopt_more(Request& reader) {
   const std::vector<ChainIndex::Node*> nodes = sequence.nodes();
   const ChainIndex::Node* end = nodes.empty() ? index_.root() : nodes.back();
   const TenantId owner = sequence.tenant();
-  DiskIndex::Match stored =
-      stored_.disk().match(key_of(end), index_.tenant_key_behind(end, owner), wanted.subspan(done));
+  DiskIndex::Match stored = stored_.disk().match(key_of(end), tenant_key_behind(index_, end, owner),
+                                                 wanted.subspan(done));
   const size_t whole = static_cast<size_t>(stored.tokens) / kPageTokens;
   const size_t count = std::min(whole, kLeasedAtOnceMax);
   if (count == 0) return false;

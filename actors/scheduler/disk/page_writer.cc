@@ -41,7 +41,7 @@ PageWriter::PageWriter(bool keeps_pages, const Clock& clock, Jobs& jobs, Outbox&
 
 void PageWriter::write_behind(TenantId owner, std::span<const int32_t> chain,
                               std::optional<StoredName> chunk, bool of_text) {
-  if (!keeps_pages_ || chain.empty()) return;
+  if (!keeps_pages_ || chain.empty() || index_.tenant(owner).mode.window > 0) return;
   const bool awaited = chunk && callbacks_.is_awaited(*chunk);
   const auto queued = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
     return writeback.owner == owner && writeback.chunk == chunk && writeback.of_text == of_text &&
@@ -92,7 +92,7 @@ std::vector<NamedPage> PageWriter::pages_of(TenantId owner, std::span<const int3
     return pages;
   }
   const Digest parent = key_of(match.node);
-  const Digest key = chain_key(parent, index_.tenant_key_behind(match.node, owner), tail);
+  const Digest key = chain_key(parent, tenant_key_behind(index_, match.node, owner), tail);
   const auto position = static_cast<int64_t>(match.pages.size()) * kPageTokens;
   pages.push_back({key, parent, owner, position, tail, match.partial});
   return pages;

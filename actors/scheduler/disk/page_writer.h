@@ -22,9 +22,9 @@
 
 namespace cascade {
 
-// One thread. Chains wait in a queue. The writer sends the store those pages of the first chain
-// that are in memory and not on disk, one message at a time. A chain without such pages leaves the
-// queue.
+// One thread. Chains whose attention has a window are not written. The others wait in a queue. The
+// writer sends the store those pages of the first chain that are in memory and not on disk, one
+// message at a time. A chain without such pages leaves the queue.
 class PageWriter {
  public:
   // chains_ended, failed and ended may call write_behind() and drop_if(); the others may not.

@@ -52,7 +52,7 @@ std::vector<Digest> StoredPages::path_of(TenantId owner, std::span<const int32_t
     path.push_back(key_of(node));
   }
   const std::vector<Digest> behind =
-      disk_.keys_of(key_of(match.node), index_.tenant_key_behind(match.node, owner),
+      disk_.keys_of(key_of(match.node), tenant_key_behind(index_, match.node, owner),
                     chain.subspan(path.size() * kPageTokens));
   path.insert(path.end(), behind.begin(), behind.end());
   return path;

@@ -34,12 +34,13 @@ Status PrefixDoor::find_place(const std::string& tenant) const {
       "prefix", "there are " + std::to_string(prefixes_.size()) + " prefixes, which is the limit");
 }
 
-void PrefixDoor::keep(const PrefixName& name, TenantId owner, const Request& request) {
+Status PrefixDoor::keep(const PrefixName& name, TenantId owner, const Request& request) {
   CHECK(!contains(name));
   const auto hold = index_.hold(owner, request.prompt);
-  CHECK(hold.has_value());
+  if (!hold) return resource_exhausted("prefix", "pages of it were evicted meanwhile; try again");
   index_.pin(*hold);
   prefixes_[name] = {*hold, std::ssize(request.prompt), request.texts, {}};
+  return {};
 }
 
 wire::PrefixReply PrefixDoor::attach(const PrefixName& name, const Client& client) {

@@ -37,8 +37,8 @@ class PrefixDoor {
   Status find_place(const std::string& tenant) const;
   // Keeps the request's prompt, all of which is in pages of the `owner`, as a prefix without
   // references. attach() must follow, since otherwise nobody would release it. Precondition:
-  // !contains(name).
-  void keep(const PrefixName& name, TenantId owner, const Request& request);
+  // !contains(name). Error kResourceExhausted, field "prefix": not all of it is in memory.
+  Status keep(const PrefixName& name, TenantId owner, const Request& request);
   // Gives the client one reference more, and describes the prefix. Precondition: contains(name).
   wire::PrefixReply attach(const PrefixName& name, const Client& client);
   // Releases the references of a connection that is gone.

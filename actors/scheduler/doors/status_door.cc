@@ -59,8 +59,8 @@ wire::StatusReply StatusDoor::status() const {
     status.kv_disk_bytes_max = from_.disk_room.bytes();
   }
   const int64_t in_memory = static_cast<int64_t>(from_.pool.page_count()) * kPageTokens;
-  status.sequence_tokens_max = std::min<int64_t>(std::max(in_memory, from_.disk_room.tokens()),
-                                                 status.context_tokens_max);
+  status.sequence_tokens_max =
+      std::min<int64_t>(std::max(in_memory, from_.disk_room.tokens()), status.context_tokens_max);
   status.requests_running = static_cast<int32_t>(from_.requests.running());
   status.requests_waiting = static_cast<int32_t>(from_.requests.not_running());
   status.requests_waiting_max = from_.options.requests_waiting_max;
@@ -87,8 +87,15 @@ wire::StatusReply StatusDoor::status() const {
   return status;
 }
 
+int64_t StatusDoor::pages_of_tenant(const std::string& tenant) const {
+  size_t pages = 0;
+  for (const TenantId owner : from_.tenants.owners(tenant))
+    pages += from_.index.tenant(owner).nodes;
+  return static_cast<int64_t>(pages);
+}
+
 void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) const {
-  status.kv_pages_used = static_cast<int64_t>(from_.index.node_count(from_.tenants.id(tenant)));
+  status.kv_pages_used = pages_of_tenant(tenant);
   status.kv_bytes_used = status.kv_pages_used * static_cast<int64_t>(from_.arena.page_bytes());
   status.requests_running = status.requests_waiting = 0;
   for (const auto& [handle, request] : from_.requests.all()) {
@@ -218,8 +225,7 @@ void StatusDoor::on(const Client& client, const wire::RequestId& id, const wire:
   stats.groups = chunk_groups(client.tenant, pages);
   stats.chunks_max = static_cast<int64_t>(ChunkRegistry::kChunksMax);
   stats.text_bytes_max = static_cast<int64_t>(from_.registry.bytes_max());
-  stats.pages_of_tenant =
-      static_cast<int64_t>(from_.index.node_count(from_.tenants.id(client.tenant)));
+  stats.pages_of_tenant = pages_of_tenant(client.tenant);
   if (client.tenant == kLocalTenant) {
     stats.cache = cache_stats();
     stats.cache->chunk_bytes = stats.cache->page_bytes * std::ssize(pages.in_memory);

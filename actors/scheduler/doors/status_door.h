@@ -67,6 +67,7 @@ class StatusDoor {
 
  private:
   wire::StatusReply status() const;
+  int64_t pages_of_tenant(const std::string& tenant) const;
   void keep_own(const std::string& tenant, wire::StatusReply& status) const;
   wire::CacheStats cache_stats() const;
   wire::DiskStats disk_stats() const;

@@ -36,7 +36,8 @@ ChunkHolds::ChunkHolds(const HoldLimits& limits, const Clock& clock, Outbox& out
 
 void ChunkHolds::take(ChunkEntry& entry) {
   clear(entry);
-  entry.hold = index_.hold(tenants_.id(entry.chunk.tenant), entry.chain, entry.chunk.priority);
+  entry.hold = index_.hold(tenants_.id(entry.chunk.tenant, entry.attention), entry.chain,
+                           entry.chunk.priority);
   if (!entry.hold) return;
   held_[entry.sequence] = &entry;
   outbox_.tell_of(entry.chunk, EventKind::kChunkRestored);
@@ -96,7 +97,8 @@ void ChunkHolds::refresh(ChunkEntry& entry) {
   // The chunk's own tokens come after the prompt. A page that they share with the prompt counts,
   // too.
   const int64_t own = std::min(chain, static_cast<int64_t>(entry.own_begin));
-  const int64_t pages = (chain + kPageTokens - 1) / kPageTokens - own / kPageTokens;
+  const int64_t pages = std::min((chain + kPageTokens - 1) / kPageTokens - own / kPageTokens,
+                                 end_pages(tenants_.widest(entry.attention), chain));
   entry.chunk.kv_bytes = ready ? pages * static_cast<int64_t>(page_bytes_) : 0;
 }
 
@@ -113,13 +115,13 @@ PagesOfChunk ChunkHolds::pages_of(const ChunkEntry& entry) const {
   PagesOfChunk pages;
   const Chunk& chunk = entry.chunk;
   if (is_held(entry)) {
-    const auto tenant = tenants_.find(chunk.tenant);
+    const auto tenant = tenants_.find(chunk.tenant, entry.attention);
     const ChainIndex::Match match =
         tenant ? index_.match(*tenant, entry.chain) : ChainIndex::Match();
     std::vector<ChainIndex::Node*> nodes = path_to(match.node);
     if (match.partial != nullptr) nodes.push_back(match.partial);
     for (size_t i = entry.own_begin / kPageTokens; i < nodes.size(); ++i) {
-      pages.in_memory.insert(nodes[i]);
+      if (in_memory(page_of(nodes[i]))) pages.in_memory.insert(nodes[i]);
     }
   }
   if (const auto end = Digest::from_hex(chunk.kv_key); end) {
@@ -133,7 +135,8 @@ PagesOfChunk ChunkHolds::pages_of(const ChunkEntry& entry) const {
     }
   }
   for (const ChunkUses::Use& use : uses_.uses().of({chunk.tenant, chunk.id})) {
-    if (const ChainIndex::Node* node = index_.find(use.page)) pages.in_memory.insert(node);
+    const ChainIndex::Node* const node = index_.find(use.page);
+    if (node != nullptr && in_memory(page_of(node))) pages.in_memory.insert(node);
     if (stored_.disk().contains(use.page)) pages.on_disk.insert(use.page);
   }
   return pages;
@@ -160,7 +163,7 @@ bool ChunkHolds::lease(const Request& request) {
   }
   const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
   if (whole == 0) return false;
-  const auto hold = index_.hold(tenants_.id(request.client.tenant),
+  const auto hold = index_.hold(tenants_.id(request.client.tenant, request.attention),
                                 std::span(request.prompt).first(whole), *params.prompt_priority);
   if (!hold) return false;
   const int64_t end_us = clock_.monotonic_us() + *params.prompt_priority_ms * 1000;

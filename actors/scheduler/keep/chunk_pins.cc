@@ -163,12 +163,14 @@ void ChunkPins::heal_from(const Request& request, const Composition& composition
     Reprefill next;
     next.tenant = entry.chunk.tenant;
     next.chunk_id = id;
+    next.attention = request.attention;  // the chunk's own is not known after a restart
     idle_.tokenize(std::move(job), std::move(next));
   }
 }
 
-// Whether the whole chain of the chunk is in files.
+// Whether the whole chain of the chunk is in files, or is never written.
 bool ChunkPins::is_chain_on_disk(const ChunkEntry& entry) const {
+  if (entry.attention.window > 0) return true;
   const auto end = Digest::from_hex(entry.chunk.kv_key);
   return end && stored_.disk().contains(*end) &&
          stored_.disk().path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));

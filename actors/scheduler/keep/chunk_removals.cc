@@ -111,7 +111,7 @@ void ChunkRemovals::drop_reprefills(const StoredName& chunk, Removal why) {
 // Forgets the pages that the chunk's chains have now, and takes the chains out of what is to be
 // written.
 void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure) {
-  const TenantId owner = tenants_.id(chunk.tenant);
+  const TenantId dense = tenants_.id(chunk.tenant);  // only its chains are written
   for (const ErasedChain& chain : erasure.chains) {
     // A prompt counts as having the chunk's question if it agrees with the chain in the whole pages
     // before the chunk's own tokens. At least one page must agree, since all prompts of a template
@@ -122,7 +122,7 @@ void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure
       return common_prefix(tokens, chain.tokens) >= question;
     };
     writer_.drop_if([&](const Writeback& writeback) {
-      const bool a_prompt = writeback.is_of_prompt() && writeback.owner == owner;
+      const bool a_prompt = writeback.is_of_prompt() && writeback.owner == dense;
       return writeback.chunk == chunk || (a_prompt && has_it(writeback.chain));
     });
     for (const auto& [handle, request] : requests_.all()) {
@@ -132,9 +132,11 @@ void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure
     holds_.drop_leases_if(
         [&](const Lease& lease) { return lease.tenant == chunk.tenant && has_it(lease.prompt); });
     const auto begin = static_cast<int64_t>(chain.begin);
-    lifecycle_.forget(
-        {owner, chain.tokens, begin, erasure.why, ForgetScope::kAndLeftAlone, &chunk});
-    lifecycle_.forget({owner, chain.tokens, 0, erasure.why, ForgetScope::kUnshared, &chunk});
+    for (const TenantId owner : tenants_.owners(chunk.tenant)) {
+      lifecycle_.forget(
+          {owner, chain.tokens, begin, erasure.why, ForgetScope::kAndLeftAlone, &chunk});
+      lifecycle_.forget({owner, chain.tokens, 0, erasure.why, ForgetScope::kUnshared, &chunk});
+    }
   }
 }
 

@@ -33,13 +33,17 @@ ChunkReprefills::ChunkReprefills(Tenants& tenants, ChunkRegistry& registry,
 
 void ChunkReprefills::queue(ChunkEntry& entry, Reprefill&& reprefill) {
   // If the same output came again, its chain is there already, or is replaced by the newer one.
-  if (entry.chain == reprefill.chain && holds_.is_held(entry)) {
+  const bool is_same = entry.chain == reprefill.chain && entry.attention == reprefill.attention;
+  if (is_same && holds_.is_held(entry)) {
     entry.chunk.kv_state = KvState::kReady;
     chains_.keep(entry);
     return metadata_.put(entry.chunk);
   }
   holds_.clear(entry);
-  if (entry.chunk.pinned) pin_budget_.promise(entry, chain_pages(reprefill.chain.size()));
+  entry.attention = reprefill.attention;
+  if (entry.chunk.pinned) {
+    pin_budget_.promise(entry, pin_budget_.pages_of_chain(entry, reprefill.chain.size()));
+  }
   // A pin is a promise: its chain waits for its turn, however many others wait.
   const bool full = !entry.chunk.pinned && idle_.is_full();
   if (full || reprefill.chain.empty()) {
@@ -51,7 +55,7 @@ void ChunkReprefills::queue(ChunkEntry& entry, Reprefill&& reprefill) {
   const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
   entry.chunk.kv_state = KvState::kPending;
-  chains_.store(entry.chunk, entry.chain, entry.own_begin, /*pending=*/true);
+  chains_.store(entry, entry.chain, entry.own_begin, /*pending=*/true);
   idle_.push(std::move(reprefill));
 }
 
@@ -61,6 +65,7 @@ void ChunkReprefills::recompute(ChunkEntry& entry) {
   again.chunk_id = entry.chunk.id;
   again.chain = again.sampled_chain = entry.chain;
   again.prompt_tokens = entry.own_begin;
+  again.attention = entry.attention;
   queue(entry, std::move(again));
 }
 
@@ -81,8 +86,8 @@ void ChunkReprefills::tokenized(Reprefill&& next, wire::EncodeDone&& done) {
   if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
     if (entry.chunk.pinned) pin_budget_.promise(entry, 0);
     const auto shared = static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain));
-    return lifecycle_.forget({tenants_.id(next.tenant), next.sampled_chain, shared, Removal::kDead,
-                              ForgetScope::kUnreachable});
+    return lifecycle_.forget({tenants_.id(next.tenant, next.attention), next.sampled_chain, shared,
+                              Removal::kDead, ForgetScope::kUnreachable});
   }
   queue(entry, std::move(next));
 }
@@ -109,7 +114,7 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
   if (complete) {
     // The chain's last page is not the one that the request had: the texts are noted again.
-    uses_.note(idle.tenant, idle.chain,
+    uses_.note(tenants_.id(idle.tenant, idle.attention), idle.chain,
                uses_.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
     holds_.take(entry);
     chains_.keep(entry);
@@ -124,8 +129,8 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   metadata_.put(entry.chunk);
   if (complete) {
     const auto shared = static_cast<int64_t>(common_prefix(idle.sampled_chain, idle.chain));
-    lifecycle_.forget({tenants_.id(idle.tenant), idle.sampled_chain, shared, Removal::kDead,
-                       ForgetScope::kUnreachable});
+    lifecycle_.forget({tenants_.id(idle.tenant, idle.attention), idle.sampled_chain, shared,
+                       Removal::kDead, ForgetScope::kUnreachable});
     published_.compute(entry);
   }
 }

@@ -25,8 +25,8 @@ Keep::Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, Chain
                    if (entry.chunk.pinned) pins.pin_held(entry);
                  },
              .pin_lost = [this](const ChunkEntry& entry) { pin_budget.wait(entry); }}),
-      pin_budget(options.max_pinned, options.pool_pages, index, stored, holds, text_pins, idle,
-                 requests),
+      pin_budget(options.max_pinned, options.pool_pages, index, tenants, stored, holds, text_pins,
+                 idle, requests),
       pinned_texts(index, tenants, registry, stored, writer, chains, idle, uses, holds, pin_budget,
                    text_pins),
       pins(options.keeps_pages, clock, index, registry, stored, holds, pin_budget, pinned_texts,

@@ -36,12 +36,14 @@ void PageLifecycle::forget(const Forget& what) {
 // Forgets the pages that nobody uses, and has the writer note those that are being written.
 void PageLifecycle::forget_now(const Forget& what) {
   const int64_t keep = what.keep / kPageTokens * kPageTokens;
+  const bool may_be_stored =
+      stored_.disk().size() > 0 && index_.tenant(what.owner).mode.window == 0;
   switch (what.scope) {
     case ForgetScope::kAndWhatGoesOn:
     case ForgetScope::kAndLeftAlone: {
       const int64_t own_begin = std::max(keep, public_tokens(what));
       writer_.end_when_written(what.owner, what.chain, keep, what.why);
-      if (stored_.disk().size() > 0) {
+      if (may_be_stored) {
         for (const Digest& key : keys_after(what, own_begin)) {
           stored_.remove_from(key, what.erased);
         }
@@ -54,7 +56,7 @@ void PageLifecycle::forget_now(const Forget& what) {
     }
     case ForgetScope::kUnshared: {
       const int64_t own_begin = std::max(keep, public_tokens(what));
-      stored_.remove_unshared(keys_after(what, own_begin), what.erased);
+      if (may_be_stored) stored_.remove_unshared(keys_after(what, own_begin), what.erased);
       index_.drop_branch(what.owner, what.chain, what.keep, what.why);
       return;
     }
@@ -67,7 +69,7 @@ void PageLifecycle::forget_now(const Forget& what) {
 // Returns how many tokens of a tenant's chain are in public pages. These do not belong to the
 // tenant: others build on them.
 int64_t PageLifecycle::public_tokens(const Forget& what) const {
-  if (what.owner == kPublic) return 0;
+  if (what.owner == kPublic || index_.tenant(what.owner).mode.window > 0) return 0;
   const ChainIndex::Match match =
       index_.match(what.owner, what.chain, ChainIndex::Where::kAnywhere);
   const auto pages = std::ranges::count_if(
@@ -87,7 +89,8 @@ void PageLifecycle::forget_later(const Forget& what) {
   const int64_t keep = what.keep / kPageTokens * kPageTokens;
   for (const auto& [handle, request] : requests_.all()) {
     if (!request->running()) continue;
-    if (what.owner != kPublic && tenants_.find(request->client.tenant) != what.owner) continue;
+    const auto owner = tenants_.find(request->client.tenant, request->attention);
+    if (what.owner != kPublic && owner != what.owner) continue;
     const size_t shared = common_prefix(request->in_pages(), what.chain);
     if (static_cast<int64_t>(shared) <= what.keep) continue;
     const bool left_alone = what.scope == ForgetScope::kAndLeftAlone;
@@ -134,7 +137,7 @@ void PageLifecycle::request_ended(const Request& request) {
 // Forgets what the request has computed of texts whose chunks were removed while it ran.
 void PageLifecycle::forget_gone_texts(const Request& request) {
   if (!request.sequence) return;
-  const TenantId owner = tenants_.id(request.client.tenant);
+  const TenantId owner = tenants_.id(request.client.tenant, request.attention);
   for (const TextUse& text : request.texts) {
     if (registry_.find_own(text.chunk.first, text.chunk.second).ok()) continue;
     const Removal why = registry_.why_gone(text.chunk.first, text.chunk.second);

@@ -16,11 +16,13 @@ constexpr size_t kTemplateTokens = 32;
 }  // namespace
 
 PinBudget::PinBudget(double max_pinned, size_t pool_pages, const ChainIndex& index,
-                     const StoredPages& stored, const ChunkHolds& holds, const TextPins& text_pins,
-                     const IdlePrefill& idle, const RequestTable& requests)
+                     const Tenants& tenants, const StoredPages& stored, const ChunkHolds& holds,
+                     const TextPins& text_pins, const IdlePrefill& idle,
+                     const RequestTable& requests)
     : max_pinned_(max_pinned),
       pool_pages_(pool_pages),
       index_(index),
+      tenants_(tenants),
       stored_(stored),
       holds_(holds),
       text_pins_(text_pins),
@@ -41,7 +43,7 @@ int64_t PinBudget::pages_promised() const {
 
 int64_t PinBudget::pages_of(const ChunkEntry& entry) const {
   if (holds_.is_held(entry)) return static_cast<int64_t>(index_.unpinned_count(*entry.hold));
-  if (!entry.chain.empty()) return chain_pages(entry.chain.size());
+  if (!entry.chain.empty()) return pages_of_chain(entry, entry.chain.size());
   if (const auto end = Digest::from_hex(entry.chunk.kv_key)) {
     const size_t stored = stored_.disk().path(*end).size();
     if (stored > 0) return static_cast<int64_t>(stored);
@@ -50,11 +52,16 @@ int64_t PinBudget::pages_of(const ChunkEntry& entry) const {
   for (const auto& [job, history] : idle_.tokenizing()) {
     const bool its_own = history.chunk_id == entry.chunk.id && history.tenant == entry.chunk.tenant;
     if (its_own && !history.sampled_chain.empty()) {
-      return chain_pages(history.sampled_chain.size());
+      return pages_of_chain(entry, history.sampled_chain.size());
     }
   }
-  const bool has_prefix = entry.chunk.type == ChunkType::kSystemPrompt;
-  return has_prefix ? chain_pages(entry.chunk.token_ids.size() + kTemplateTokens) : 0;
+  if (entry.chunk.type != ChunkType::kSystemPrompt) return 0;
+  const auto tokens = static_cast<int64_t>(entry.chunk.token_ids.size() + kTemplateTokens);
+  return end_pages(tenants_.widest(idle_.attention()), tokens);
+}
+
+int64_t PinBudget::pages_of_chain(const ChunkEntry& entry, size_t tokens) const {
+  return end_pages(tenants_.widest(entry.attention), static_cast<int64_t>(tokens));
 }
 
 Status PinBudget::check(std::string_view field, int64_t pages) const {

@@ -11,6 +11,7 @@
 #include "actors/scheduler/keep/chunk_holds.h"
 #include "actors/scheduler/keep/text_pins.h"
 #include "actors/scheduler/request_table.h"
+#include "actors/scheduler/tenants.h"
 #include "base/result.h"
 #include "cache/chain_index.h"
 #include "cache/chunk_registry.h"
@@ -22,7 +23,7 @@ namespace cascade {
 class PinBudget {
  public:
   // `max_pinned`: a share of the pool's pages. The references outlive this.
-  PinBudget(double max_pinned, size_t pool_pages, const ChainIndex& index,
+  PinBudget(double max_pinned, size_t pool_pages, const ChainIndex& index, const Tenants& tenants,
             const StoredPages& stored, const ChunkHolds& holds, const TextPins& text_pins,
             const IdlePrefill& idle, const RequestTable& requests);
 
@@ -34,6 +35,8 @@ class PinBudget {
   // Returns how many pages would be kept from eviction only by a pin of this chunk, and by no other
   // pin, as far as that is known before its K and V are in memory.
   int64_t pages_of(const ChunkEntry& entry) const;
+  // Returns how many pages a pin would keep if the chunk's chain had `tokens` tokens.
+  int64_t pages_of_chain(const ChunkEntry& entry, size_t tokens) const;
   // Checks that `pages` more pages may be pinned. Error: kResourceExhausted, with `field`.
   Status check(std::string_view field, int64_t pages) const;
   // Whether the chunk's held pages may be pinned. Promises to others do not count, because these
@@ -54,6 +57,7 @@ class PinBudget {
   double max_pinned_;
   const size_t pool_pages_;
   const ChainIndex& index_;
+  const Tenants& tenants_;
   const StoredPages& stored_;
   const ChunkHolds& holds_;
   const TextPins& text_pins_;

@@ -57,6 +57,8 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   ChainIndex::Node* node = index_.find(use.page);
   if (node == nullptr) return;
   const ChainIndex::PageName last = name_of(node);
+  // Texts are pinned in dense chains only: of others, pages that the text's end sees may be gone.
+  if (index_.tenant(last.owner).mode.window > 0) return;
   // Tokens of the page after the text do not belong to the pin, and are not written for it.
   size_t tokens = use.ends > 1 ? static_cast<size_t>(use.ends) - 1 : 0;
   TextPin pin;
@@ -129,7 +131,7 @@ void PinnedTexts::text_is_computed(ChunkEntry& entry, const Reprefill& text, boo
   if (!complete) return;
   const TokenSpan where = {static_cast<int64_t>(text.prompt_tokens), std::ssize(text.chain)};
   const TextUse use = {name_of(entry), where};
-  uses_.note(text.tenant, text.chain, {&use, 1});
+  uses_.note(tenants_.id(text.tenant), text.chain, {&use, 1});
   const TextPin* pin = pins_.find(name_of(entry), *text.text_end);
   // The last page has another name than on disk if the page on disk has tokens after the text, or
   // was public.

@@ -151,7 +151,7 @@ Digest TextPins::end_of(ChainIndex::Node* node, size_t tokens) const {
   const ChainIndex::PageName page = name_of(node);
   const std::vector<ChainIndex::Node*> path = path_to(node);
   const ChainIndex::Node* before = path.size() > 1 ? path[path.size() - 2] : index_.root();
-  return chain_key(page.parent, index_.tenant_key_behind(before, page.owner),
+  return chain_key(page.parent, tenant_key_behind(index_, before, page.owner),
                    page.tokens.first(tokens));
 }
 
@@ -172,6 +172,7 @@ int64_t TextPins::pages_wanted(const ChunkName& chunk, const ChunkUses& uses) co
   for (const ChunkUses::Use& use : uses.of(chunk)) {
     if (use.ends == 0) continue;
     if (ChainIndex::Node* node = index_.find(use.page)) {
+      if (index_.tenant(name_of(node).owner).mode.window > 0) continue;  // not pinned
       const size_t tokens = name_of(node).tokens.size();
       const size_t own = use.ends > 1 ? std::min<size_t>(tokens, use.ends - 1) : tokens;
       const Digest end = end_of(node, own);

@@ -59,20 +59,18 @@ bool TextUses::has_gone_text(std::span<const TextUse> texts) {
 
 void TextUses::note(const Request& request) {
   if (!request.sequence) return;
-  note(request.client.tenant, request.sequence->tokens(), request.texts);
+  note(tenants_.id(request.client.tenant, request.attention), request.sequence->tokens(),
+       request.texts);
 }
 
-void TextUses::note(const std::string& tenant, std::span<const int32_t> chain,
+void TextUses::note(TenantId owner, std::span<const int32_t> chain,
                     std::span<const TextUse> texts) {
   if (texts.empty()) return;
   int64_t stays = std::ssize(chain);  // tokens before the first text that is gone
   for (const TextUse& text : texts) {
     if (is_gone(text)) stays = std::min(stays, text.where.begin);
   }
-  const ChainIndex::Match match =
-      index_.match(tenants_.id(tenant), chain, ChainIndex::Where::kAnywhere);
-  std::vector<ChainIndex::Node*> nodes = path_to(match.node);
-  if (match.partial != nullptr) nodes.push_back(match.partial);
+  const std::vector<ChainIndex::Node*> nodes = nodes_with(index_, owner, chain);
   wire::StoreUses stored;
   for (const TextUse& text : texts) {
     if (is_gone(text)) continue;

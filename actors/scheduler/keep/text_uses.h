@@ -42,9 +42,8 @@ class TextUses {
   // Looks the pages up with the tokens of the answer, too, since other answers have pages of their
   // own.
   void note(const Request& request);
-  // Notes which pages of the tenant's chain, as far as they are in memory, have the texts.
-  void note(const std::string& tenant, std::span<const int32_t> chain,
-            std::span<const TextUse> texts);
+  // Notes which pages of the owner's chain, as far as the index has them, have the texts.
+  void note(TenantId owner, std::span<const int32_t> chain, std::span<const TextUse> texts);
   void note(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use);
   // Takes over what the store has noted of pages before the start.
   void load(const wire::StoredPages& stored);

@@ -1,5 +1,4 @@
-// The messages that clients send and receive, field by field, in the order of docs/protocol.md.
-// types/ has their TypeScript types.
+// The messages of the protocol, in the order of docs/protocol.md; types/ has their types.
 import {
   adapted,
   boolean,
@@ -300,6 +299,7 @@ const requests = {
     delta_credit: optional(int32),
     prompt_token_ids: optionalWords(int32Words),
     continue_final_message: optional(boolean),
+    attention: optional(string),
   }),
   CancelRequest: struct({ target: requestId }),
   ChunkPut: struct({
@@ -425,6 +425,7 @@ const replies = {
     top_logprobs: optionalWords(floatWords),
     missing: listOrEmpty(struct({ id: string, reason: string })),
     think_spans: listOrEmpty(ThinkSpan),
+    attention: textOrEmpty,
   }),
   ChunkReply: struct({
     chunk: Chunk,

@@ -49,6 +49,8 @@ export interface GenerateParams {
   thinking?: boolean;
   retainOutput?: boolean;
   thinkPolicy?: ThinkPolicy;
+  /** "dense", "window", "window:W" or "window:W:S". */
+  attention?: string;
   /** Ignored: the client sets it. */
   stream?: boolean;
   logprobs?: boolean;
@@ -164,6 +166,8 @@ export interface Generation {
   missing: { id: string; reason: string }[];
   /** Where tokenIds are thoughts. */
   thinkSpans: ThinkSpan[];
+  /** The mode that was used: "dense" or "window:W:S". */
+  attention: string;
 }
 
 /** An event of a running generation. */

@@ -146,6 +146,7 @@ class Final:
     top_logprobs: Floats = field(default_factory=list)
     missing: list[MissingChunk] = field(default_factory=list)  # what it was answered without
     think_spans: list[ThinkSpan] = field(default_factory=list)  # where token_ids are thoughts
+    attention: str = ""  # the mode that was used: "dense" or "window:W:S"
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class IdlePrefillTest : public testing::RoomTest {
   std::vector<std::pair<std::string, bool>> ended_;
   size_t lost_ = 0;
   IdlePrefill idle_{
-      kReprefillsMax,
+      {.reprefills_max = kReprefillsMax, .slice_tokens_max = 128, .attention = {}},
       clock_,
       jobs_,
       outbox_,
@@ -99,6 +99,31 @@ TEST_F(IdlePrefillTest, a_chain_without_room_is_given_up) {
   idle_.push(of("output_a", count_up(0, 9 * 64)));
   EXPECT_FALSE(idle_.start());
   EXPECT_EQ(ended_, (Ended{{"output_a", false}}));
+}
+
+TEST_F(IdlePrefillTest, a_prompt_with_a_window_is_computed_again_only_for_a_pin) {
+  const auto windowed = [](const std::string& id, size_t prompt_tokens) {
+    Reprefill reprefill = of(id, count_up(0, 20 * kPageTokens));
+    reprefill.attention = {kPageTokens, 0};
+    reprefill.prompt_tokens = prompt_tokens;
+    return reprefill;
+  };
+  idle_.push(windowed("output_a", 19 * kPageTokens));
+  EXPECT_FALSE(idle_.start());
+  EXPECT_EQ(ended_, (Ended{{"output_a", false}}));
+  idle_.push(windowed("output_a", 2 * kPageTokens));
+  EXPECT_TRUE(idle_.start()) << "most of it is the answer";
+  idle_.computed({}, /*failed=*/true);
+  (*registry_.find_own("alice", "output_b"))->chunk.pinned = true;
+  idle_.push(windowed("output_b", 19 * kPageTokens));
+  for (int slice = 0; slice < 10; ++slice) {
+    ASSERT_TRUE(idle_.start());
+    const wire::PrefillJob job = idle_.slice(20 * kPageTokens);
+    EXPECT_EQ(std::ssize(job.token_ids), 2 * kPageTokens) << "memory for more is not reserved";
+    EXPECT_EQ(job.window, kPageTokens);
+    idle_.computed(job.token_ids, /*failed=*/false);
+  }
+  EXPECT_EQ(ended_.back(), std::pair(std::string("output_b"), true));
 }
 
 TEST_F(IdlePrefillTest, a_slice_that_failed_or_whose_chunk_is_gone_ends_it) {

@@ -112,6 +112,7 @@ TEST(OpenAiChat, thinking_is_switched_by_effort_and_template_arguments) {
 
 TEST(OpenAiChat, cache_controls_keep_the_prompts_pages) {
   EXPECT_EQ(request_with(R"(,"cache_control":{"type":"ephemeral"})").prompt_priority_ms, 300'000);
+  EXPECT_EQ(request_with(R"(,"attention":"window:512")").attention, "window:512");
   EXPECT_EQ(request_with(R"(,"prompt_cache_retention":"24h")").prompt_priority_ms, 86'400'000);
   const auto call = decode_with(
       "", R"([{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}])");

@@ -83,7 +83,7 @@ class ChunkChainsTest : public testing::RoomTest {
 };
 
 TEST_F(ChunkChainsTest, a_chain_is_pending_until_it_is_settled) {
-  chains_.store(entry_.chunk, entry_.chain, 30, /*pending=*/true);
+  chains_.store(entry_, entry_.chain, 30, /*pending=*/true);
   const auto stored = take<wire::StoreChain>();
   ASSERT_EQ(stored.size(), 1u);
   EXPECT_EQ(stored[0].token_ids, entry_.chain);
@@ -163,7 +163,7 @@ TEST_F(ChunkChainsTest, without_a_state_directory_nothing_is_stored) {
   ChunkChains chains(/*keeps_pages=*/false, "model", jobs_, outbox_, tenants_, stored_, writer_,
                      metadata_, [](const ChainWanted&, wire::StoredChain&&) {});
   compute(entry_.chain, alice_);
-  chains.store(entry_.chunk, entry_.chain, 0, /*pending=*/true);
+  chains.store(entry_, entry_.chain, 0, /*pending=*/true);
   chains.keep(entry_);
   chains.settle({"alice", "output_a"});
   EXPECT_TRUE(outbox_.take().empty());

@@ -27,7 +27,7 @@ class PageLoaderTest : public testing::RoomTest {
   // Makes the store's index say that the chain is on disk.
   void store(const Tokens& tokens) {
     Digest parent = key_of(memory_.index.root());
-    const Digest* tenant = memory_.index.tenant_key_behind(memory_.index.root(), memory_.tenant);
+    const Digest* tenant = tenant_key_behind(memory_.index, memory_.index.root(), memory_.tenant);
     for (size_t begin = 0; begin < tokens.size(); begin += kPageTokens) {
       const size_t count = std::min<size_t>(kPageTokens, tokens.size() - begin);
       const Digest key =

@@ -22,7 +22,7 @@ class PrefixDoorTest : public testing::RoomTest {
     request.texts = {{.chunk = {client.tenant, "book"}, .where = {}}};
     compute(request.prompt, tenants_.id(client.tenant));
     const PrefixName name = {client.tenant, id};
-    door_.keep(name, tenants_.id(client.tenant), request);
+    EXPECT_TRUE(door_.keep(name, tenants_.id(client.tenant), request).ok());
     door_.attach(name, client);
     return name;
   }
@@ -104,6 +104,15 @@ TEST_F(PrefixDoorTest, no_prefix_keeps_a_text_that_is_gone) {
   door_.drop_with({"alice", "book"});
   EXPECT_FALSE(door_.contains({"alice", "p"}));
   EXPECT_EQ(pages_pinned(), 0u);
+}
+
+TEST_F(PrefixDoorTest, a_prefix_that_is_not_in_memory_is_refused) {
+  Request request;
+  request.prompt = count_up(0, 10);
+  const Status kept = door_.keep({"alice", "p"}, tenants_.id("alice"), request);
+  ASSERT_FALSE(kept.ok());
+  EXPECT_EQ(kept.error().field, "prefix");
+  EXPECT_FALSE(door_.contains({"alice", "p"}));
 }
 
 TEST_F(PrefixDoorTest, no_more_than_the_limit_are_kept_and_each_tenant_has_a_part) {

@@ -116,7 +116,7 @@ class KeepTest : public RoomTest {
                      kPageBytes,
                      speed_,
                      [](auto&&...) { return nullptr; }};
-  IdlePrefill idle_{10,
+  IdlePrefill idle_{{.reprefills_max = 10, .slice_tokens_max = 512, .attention = {}},
                     clock_,
                     jobs_,
                     outbox_,

@@ -256,7 +256,7 @@ TEST_F(PageLifecycleTest, pages_with_a_text_are_forgotten_with_what_goes_on_from
   add("text", ChunkType::kContext, count_up(40, 50));
   const Tokens prompt = count_up(0, 300);
   compute(prompt, alice_);
-  uses_.note("alice", prompt, uses_.find("alice", {"text"}, prompt));
+  uses_.note(tenants_.id("alice"), prompt, uses_.find("alice", {"text"}, prompt));
   writer_.write_behind(alice_, prompt);
   write_all();
   lifecycle_.forget_texts({"alice", "text"}, Removal::kDeleted, nullptr);

@@ -23,7 +23,7 @@ class PinnedTextsTest : public testing::KeepTest {
   // A prompt with the text is computed and noted.
   void prompt(const Tokens& tokens) {
     compute(tokens, alice_);
-    uses_.note("alice", tokens, uses_.find("alice", {"a"}, tokens));
+    uses_.note(tenants_.id("alice"), tokens, uses_.find("alice", {"a"}, tokens));
   }
   size_t pinned() const { return memory_.index.pinned_count(); }
 

@@ -69,7 +69,7 @@ TEST_F(TextUsesTest, notes_each_page_and_where_the_text_ends) {
   const Tokens prompt = count_up(0, 200);
   compute(prompt, alice_);
   const auto texts = uses_.find("alice", {"context_a", "context_b"}, prompt);
-  uses_.note("alice", prompt, texts);
+  uses_.note(tenants_.id("alice"), prompt, texts);
   EXPECT_EQ(pages_with("context_a"), 2u);
   EXPECT_EQ(pages_with("context_b"), 1u);
   EXPECT_EQ(ends_, (Ends{{"context_a", 90 - 64 + 1}, {"context_b", 170 - 128 + 1}}));
@@ -82,9 +82,9 @@ TEST_F(TextUsesTest, tells_the_store_of_pages_that_it_has_once) {
   const auto nodes = testing::nodes_of(memory_.index, alice_, prompt);
   stored_.add(key_of(nodes[0]), key_of(memory_.index.root()), kPageTokens);
   const auto texts = uses_.find("alice", {"context_a"}, prompt);
-  uses_.note("alice", prompt, texts);
+  uses_.note(tenants_.id("alice"), prompt, texts);
   EXPECT_EQ(told(), std::vector<std::string>{"context_a 0 0"});
-  uses_.note("alice", prompt, texts);
+  uses_.note(tenants_.id("alice"), prompt, texts);
   EXPECT_TRUE(told().empty());
 }
 
@@ -93,7 +93,7 @@ TEST_F(TextUsesTest, a_text_after_one_that_is_gone_does_not_end_anywhere) {
   compute(prompt, alice_);
   const auto texts = uses_.find("alice", {"context_a", "context_b"}, prompt);
   remove("context_a");
-  uses_.note("alice", prompt, texts);
+  uses_.note(tenants_.id("alice"), prompt, texts);
   EXPECT_EQ(pages_with("context_a"), 0u);
   EXPECT_EQ(pages_with("context_b"), 1u);
   EXPECT_TRUE(ends_.empty()) << "what has the text goes with the other one";
@@ -102,7 +102,7 @@ TEST_F(TextUsesTest, a_text_after_one_that_is_gone_does_not_end_anywhere) {
 TEST_F(TextUsesTest, a_page_that_is_written_in_part_has_only_the_ends_in_that_part) {
   const Tokens prompt = count_up(0, 200);
   compute(prompt, alice_);
-  uses_.note("alice", prompt, uses_.find("alice", {"context_a"}, prompt));
+  uses_.note(tenants_.id("alice"), prompt, uses_.find("alice", {"context_a"}, prompt));
   ChainIndex::Node* node = testing::nodes_of(memory_.index, alice_, prompt).at(1);
   const ChainIndex::PageName name = name_of(node);
   const Digest part = Hasher().field("page", "part").finish();

@@ -1,0 +1,58 @@
+// What a window hides, in pages and tokens.
+#include "cache/attention_pages.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cache/kv_view.h"
+
+namespace cascade {
+namespace {
+
+TEST(WindowPages, a_sequence_never_needs_more_pages_than_the_working_ones) {
+  for (const AttentionMode mode : {AttentionMode{64, 0}, {100, 1}, {640, 64}, {1000, 300}}) {
+    for (const int64_t slice : {1, 64, 200, 512}) {
+      for (int64_t position = 0; position < 5000; position += 7) {
+        const PageRange unseen = unseen_behind(mode, position);
+        int64_t seen = 0;
+        for (int64_t page = 0; page * kPageTokens < position + slice; ++page) {
+          seen += unseen.has(page) ? 0 : 1;
+        }
+        ASSERT_LE(seen, working_pages(mode, position + slice, slice)) << position;
+      }
+    }
+  }
+}
+
+TEST(WindowPages, what_a_sequence_looks_away_from_no_token_after_its_last_full_page_sees) {
+  for (const AttentionMode mode :
+       {AttentionMode{64, 0}, {65, 1}, {100, 64}, {128, 0}, {4128, 64}}) {
+    for (int64_t tokens = 0; tokens < 9000; tokens += 13) {
+      const PageRange unseen = unseen_behind(mode, tokens);
+      for (int64_t next = tokens / kPageTokens * kPageTokens; next <= tokens + 1; ++next) {
+        const int64_t first_seen = std::max<int64_t>(0, next + 1 - mode.window);
+        ASSERT_LE(unseen.end * kPageTokens, first_seen) << tokens;
+        ASSERT_GE(unseen.begin * kPageTokens, mode.sinks);
+      }
+      ASSERT_EQ(unseen.end, unseen_behind(mode, tokens / kPageTokens * kPageTokens).end);
+      const int64_t pages = (tokens + kPageTokens - 1) / kPageTokens;
+      ASSERT_EQ(end_pages(mode, tokens), pages - std::max<int64_t>(0, unseen.end - unseen.begin));
+    }
+  }
+}
+
+TEST(WindowPages, a_dense_sequence_needs_all_its_pages) {
+  EXPECT_EQ(working_pages({}, 1000, 512), 16);
+  EXPECT_EQ(working_pages({}, 1024, 64), 16);
+  EXPECT_EQ(working_pages({4096, 64}, 300, 512), 5) << "no more than there are";
+}
+
+TEST(WindowPages, a_token_sees_no_more_than_the_window_and_the_sinks) {
+  EXPECT_EQ(seen_tokens({}, 100'000), 100'000);
+  EXPECT_EQ(seen_tokens({4096, 64}, 100), 100);
+  EXPECT_EQ(seen_tokens({4096, 64}, 100'000), 4160);
+}
+
+}  // namespace
+}  // namespace cascade
