@@ -122,6 +122,16 @@ Status check_stop(const std::vector<std::string>& stop) {
   return {};
 }
 
+// Checks only the length; the scheduler reads the mode, and repeats in its error what it cannot
+// read.
+Status check_attention(const std::optional<std::string>& mode) {
+  if (!mode || mode->size() <= kAttentionBytesMax) return {};
+  return invalid_argument("attention", "has " + std::to_string(mode->size()) +
+                                           " bytes, more than the limit of " +
+                                           std::to_string(kAttentionBytesMax) +
+                                           "; must be dense, window, window:W or window:W:S");
+}
+
 Status check_top_logprobs(const GenerateRequest& request) {
   const int32_t count = request.top_logprobs;
   if (count < 0 || count > kTopLogprobsMax) {
@@ -321,6 +331,7 @@ Status check_request(const GenerateRequest& request) {
         check_between<int32_t>("delta_credit", *request.delta_credit, 0, kDeltaCreditMax));
   }
   RETURN_IF_ERROR(check_grammar(request));
+  RETURN_IF_ERROR(check_attention(request.attention));
   return check_stop(request.stop);
 }
 

@@ -39,6 +39,9 @@ std::string usage_text(const client::Generation& generation, bool finish) {
                      std::to_string(usage.prefilled_tokens) + " prefilled" + miss_text(usage.miss) +
                      ", " + std::to_string(usage.completion_tokens) + " generated, " +
                      format_duration(generation.timings.total_us);
+  if (!generation.attention.empty() && generation.attention != "dense") {
+    text += ", attention " + generation.attention;
+  }
   if (finish) text += ", " + generation.finish_reason;
   return text;
 }

@@ -8,7 +8,8 @@
 namespace cascade::ctl {
 
 // "520 tokens reused (128 read from disk), 31 prefilled (from token 520 on: was evicted), 12
-// generated, 230 ms". With `finish` also how it ended.
+// generated, 230 ms, attention window:4096:64". Dense attention is not named. With `finish` also
+// how it ended.
 std::string usage_text(const client::Generation& generation, bool finish);
 
 }  // namespace cascade::ctl

@@ -74,6 +74,8 @@ TEST(Options, fill_the_parameters_of_a_generation) {
                                       "--no-think",
                                       "--think-policy",
                                       "keep",
+                                      "--attention",
+                                      "window:512:16",
                                       "--retain",
                                       "--logprobs",
                                       "--stream",
@@ -91,6 +93,7 @@ TEST(Options, fill_the_parameters_of_a_generation) {
   EXPECT_EQ(params.stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(params.thinking, false);
   EXPECT_EQ(params.think_policy, ThinkPolicy::kKeep);
+  EXPECT_EQ(params.attention, "window:512:16");
   EXPECT_TRUE(params.retain_output && params.logprobs && options.generate.stream);
   EXPECT_EQ(options.generate.query, "q");
 }
@@ -116,12 +119,17 @@ TEST(Options, fill_penalties_and_biases) {
   EXPECT_EQ(options.generate.batch, "prompts");
 }
 
+TEST(Options, of_a_chat_have_an_attention_mode_for_all_its_turns) {
+  EXPECT_EQ(options_of({"chat", "--attention", "window"}).chat.params.attention, "window");
+}
+
 TEST(Options, leave_what_is_not_given_to_the_daemon) {
   const wire::GenerateRequest& params = options_of({"generate", "x"}).generate.params;
   EXPECT_FALSE(params.sampling.temperature.has_value());
   EXPECT_FALSE(params.sampling.seed.has_value());
   EXPECT_FALSE(params.thinking.has_value());
   EXPECT_FALSE(params.think_policy.has_value());
+  EXPECT_FALSE(params.attention.has_value());
   EXPECT_TRUE(params.reuse);
   EXPECT_FALSE(options_of({"generate"}).generate.query.has_value());
   EXPECT_EQ(options_of({"generate", "--think", "x"}).generate.params.thinking, true);

@@ -189,6 +189,18 @@ TEST(UsageText, says_what_was_read_from_disk) {
                   .starts_with("520 tokens reused (128 read from disk), 0 prefilled"));
 }
 
+TEST(UsageText, names_an_attention_mode_that_is_not_dense) {
+  client::Generation generation;
+  generation.finish_reason = "stop";
+  for (const char* const mode : {"", "dense"}) {
+    generation.attention = mode;
+    EXPECT_TRUE(usage_text(generation, true).ends_with("0 generated, 0 us, stop")) << mode;
+  }
+  generation.attention = "window:512:16";
+  EXPECT_TRUE(
+      usage_text(generation, true).ends_with("0 generated, 0 us, attention window:512:16, stop"));
+}
+
 TEST(ChunkTable, shows_no_chain_keys_but_in_json) {
   Chunk chunk = output_info().chunk;
   chunk.kv_key = "f00d";

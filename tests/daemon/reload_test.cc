@@ -54,13 +54,15 @@ TEST(Reload, applies_limits_policies_keys_and_the_log_level) {
 TEST(Reload, leaves_the_rest_as_it_is_and_says_so) {
   const ParsedOptions before = parsed({"--threads", "1"});
   const ReloadPlan plan =
-      plan_reload(before, parsed({"--threads", "2", "--kv-memory", "1G", "--weights", "int4"}));
+      plan_reload(before, parsed({"--threads", "2", "--kv-memory", "1G", "--weights", "int4",
+                                  "--attention", "window"}));
   EXPECT_EQ(plan.options.threads, 1);
   EXPECT_EQ(plan.options.kv_bytes_max, before.options.kv_bytes_max);
   EXPECT_EQ(plan.options.weight_type, std::nullopt);
+  EXPECT_EQ(plan.options.attention, AttentionMode{});
   EXPECT_THAT(plan.applied, IsEmpty());
   EXPECT_THAT(plan.refused, ElementsAre(HasSubstr("--weights"), HasSubstr("--threads"),
-                                        HasSubstr("--kv-memory")));
+                                        HasSubstr("--kv-memory"), HasSubstr("--attention")));
 }
 
 TEST(Reload, takes_back_what_is_not_set_any_more) {

@@ -44,6 +44,7 @@ def accepted_bodies():
         "ok-format": chat(response_format=schema_format({"type": "object"})),
         "ok-thinking": chat(chat_template_kwargs={"enable_thinking": False},
                             reasoning_effort="none", cache_control={"type": "ephemeral"}),
+        "ok-attention": chat(attention="window:4096:64"),
         "ok-completion": body(prompt="Once", max_tokens=4, logprobs=2, echo=False, n=1),
         "ok-response": body(input=items, instructions="Be brief.", store=True,
                             metadata={"a": "b"}, reasoning={"effort": "low"}, top_logprobs=2,

@@ -110,6 +110,24 @@ class Routes(unittest.TestCase):
         parts = [d["choices"][0]["logprobs"] for _, d in streamed.events() if d != "[DONE]"]
         self.assertEqual([t for p in parts if p for t in p["content"]], tokens)
 
+    def test_an_answer_says_which_attention_mode_was_used(self):
+        for path, body in (("/v1/chat/completions", question(max_tokens=2)),
+                           ("/v1/completions", {"prompt": "Rome is", "max_tokens": 2}),
+                           ("/v1/responses", {"input": "Hi", "max_output_tokens": 2})):
+            self.assertEqual(self.daemon.post(path, body).json["attention"], "dense", path)
+            window = dict(body, attention="window:512")
+            self.assertEqual(self.daemon.post(path, window).json["attention"], "window:512:64")
+            streamed = self.daemon.post(path, dict(window, stream=True)).events()
+            events = [data.get("response", data) for _, data in streamed if data != "[DONE]"]
+            self.assertEqual([event["attention"] for event in events if "attention" in event],
+                             ["window:512:64"], path)
+            self.assertIn("attention", events[-1])
+            wrong = self.refused(path, dict(body, attention="sparse"), 400, "attention")
+            self.assertIn('"sparse"', wrong.error["message"])
+            longer = self.refused(path, dict(body, attention="w" * 65), 400, "attention")
+            self.assertIn("has 65 bytes, more than the limit of 64", longer.error["message"])
+            self.assertNotIn("www", longer.text)
+
     def test_stop_seed_length_and_penalties(self):
         stopped = self.daemon.post("/v1/chat/completions", question(stop=" Paris")).json
         self.assertEqual(stopped["choices"][0]["message"]["content"], "The capital of France is")

@@ -112,6 +112,7 @@ inline void make_valid(Random& random, GenerateRequest& request) {
     request.grammar->schema = plain ? "" : "g" + random_text(random, 60);
     request.ignore_eos = false;
   }
+  if (request.attention) request.attention = random_text(random, kAttentionBytesMax / 4);
   request.retain_output = true;
   make_valid(random, request.output_name, request.output_ttl_ms, request.output_priority,
              request.output_priority_ms);

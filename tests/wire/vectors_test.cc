@@ -45,6 +45,7 @@ GenerateRequest sample_request() {
   request.retain_output = true;
   request.stream = true;
   request.grammar = {GrammarKind::kJsonSchema, R"({"type":"string"})"};
+  request.attention = "window:4096";
   return request;
 }
 

@@ -215,8 +215,7 @@ std::string ChatStream::end(size_t choice, const Answer& answer) {
   if (logprobs_) only["logprobs"] = encode_logprobs(answer.final, answer.token_texts);
   only["finish_reason"] = finish_reason(answer.final, choices_[choice].calls > 0,
                                         choices_[choice].parser.left_out_call());
-  last["timings"] = encode_timings(answer.final);
-  add_missing(last, answer.final);
+  add_work(last, answer.final);
   usage_.add(choice, answer.final.usage);
   return out + sse_data(json_text(last));
 }

@@ -64,7 +64,8 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
     if (!request.think_policy) fields.fail("think_policy", "must be reprefill, keep or drop");
   }
   request.attention = fields.text("attention");
-  if (request.attention) {
+  // The message repeats the text, so one that is too long is left to the protocol's rules.
+  if (request.attention && request.attention->size() <= wire::kAttentionBytesMax) {
     const auto mode = parse_attention_mode(*request.attention);
     if (!mode.ok()) fields.fail("attention", mode.error().message);
   }

@@ -9,7 +9,7 @@
 
 namespace cascade::openai {
 
-// Sampling, penalties, seed, stop, timeout_ms, cache controls, thinking, retention.
+// Sampling, penalties, seed, stop, timeout_ms, cache controls, attention, thinking, retention.
 // Errors are left in `fields`.
 void read_generation(Fields& fields, wire::GenerateRequest& request);
 

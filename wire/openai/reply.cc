@@ -8,18 +8,7 @@ double ms(int64_t us) {
   return static_cast<double>(us) / 1000;
 }
 
-}  // namespace
-
-OrderedJson encode_usage(const wire::Usage& usage) {
-  OrderedJson result;
-  result["prompt_tokens"] = usage.prompt_tokens;
-  result["completion_tokens"] = usage.completion_tokens;
-  result["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
-  result["prompt_tokens_details"]["cached_tokens"] = usage.reused_tokens;
-  result["completion_tokens_details"]["reasoning_tokens"] = usage.reasoning_tokens;
-  return result;
-}
-
+// Times in milliseconds, with the names of llama.cpp's server and our own.
 OrderedJson encode_timings(const wire::Final& final) {
   OrderedJson result;
   result["cache_n"] = final.usage.reused_tokens;
@@ -33,7 +22,25 @@ OrderedJson encode_timings(const wire::Final& final) {
   return result;
 }
 
-void add_missing(OrderedJson& reply, const wire::Final& final) {
+}  // namespace
+
+OrderedJson encode_usage(const wire::Usage& usage) {
+  OrderedJson result;
+  result["prompt_tokens"] = usage.prompt_tokens;
+  result["completion_tokens"] = usage.completion_tokens;
+  result["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
+  result["prompt_tokens_details"]["cached_tokens"] = usage.reused_tokens;
+  result["completion_tokens_details"]["reasoning_tokens"] = usage.reasoning_tokens;
+  return result;
+}
+
+void add_attention(OrderedJson& reply, const wire::Final& final) {
+  if (!final.attention.empty()) reply["attention"] = final.attention;
+}
+
+void add_work(OrderedJson& reply, const wire::Final& final) {
+  reply["timings"] = encode_timings(final);
+  add_attention(reply, final);
   for (const wire::MissingChunk& missing : final.missing) {
     reply["missing"].push_back({{"id", missing.id}, {"reason", missing.reason}});
   }
@@ -42,9 +49,7 @@ void add_missing(OrderedJson& reply, const wire::Final& final) {
 void add_work(OrderedJson& reply, std::span<const Answer> answers) {
   for (size_t i = 0; i < answers.size(); ++i) {
     OrderedJson& holder = answers.size() == 1 ? reply : reply["choices"][i];
-    holder["timings"] = encode_timings(answers[i].final);
-    if (!answers[i].final.attention.empty()) holder["attention"] = answers[i].final.attention;
-    add_missing(holder, answers[i].final);
+    add_work(holder, answers[i].final);
     const std::string& output = answers[i].final.output_chunk_id;
     if (!output.empty()) holder["output_id"] = output;
   }

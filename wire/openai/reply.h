@@ -23,14 +23,14 @@ struct ReplyContext {
 // whereas OpenAI counts them from 1,024 on.
 OrderedJson encode_usage(const wire::Usage& usage);
 
-// Times in milliseconds, with the names of llama.cpp's server and our own.
-OrderedJson encode_timings(const wire::Final& final);
-// Sets the member "missing" of `reply` to a list of what the answer had to do without, unless that
-// is empty: [{"id","reason"}].
-void add_missing(OrderedJson& reply, const wire::Final& final);
+// Sets the member "attention" of `reply` to the mode that was used, unless there is none.
+void add_attention(OrderedJson& reply, const wire::Final& final);
+// Adds the answer's timings, its attention mode, and "missing", a list of what it had to do
+// without, unless that is empty: [{"id","reason"}].
+void add_work(OrderedJson& reply, const wire::Final& final);
 
-// Adds each answer's timings, what it had to do without, and its output_id if there is one. They go
-// into the reply if it has one choice, or else into each choice.
+// Adds each answer's work, and its output_id if there is one. They go into the reply if it has one
+// choice, or else into each choice.
 void add_work(OrderedJson& reply, std::span<const Answer> answers);
 
 // "stop", "length" or, if the answer calls tools, "tool_calls". If an incomplete call was left out

@@ -161,8 +161,7 @@ std::string ResponseStream::end(size_t, const Answer& answer) {
   OrderedJson members;
   members["response"] = response_object(context_, echo_, status, std::move(output_),
                                         encode_response_usage(final.usage));
-  members["response"]["timings"] = encode_timings(final);
-  add_missing(members["response"], final);
+  add_work(members["response"], final);
   return out + event(status == "completed" ? "response.completed" : "response.incomplete",
                      std::move(members));
 }

@@ -288,8 +288,7 @@ std::string encode_response(const ReplyContext& context, const ResponseCall& cal
                       output_items(context.id, final.text, final.reasoning, call.tools,
                                    call.parallel_tool_calls, logprobs, final.finish_reason),
                       encode_response_usage(final.usage));
-  object["timings"] = encode_timings(final);
-  add_missing(object, final);
+  add_work(object, final);
   return json_text(object);
 }
 

@@ -245,7 +245,10 @@ TEST(OpenAiChat, an_answer_says_what_was_used) {
   ASSERT_TRUE(call.ok());
   wire::Final final = answer_of("Hello");
   final.reasoning = "hm";
+  EXPECT_FALSE(parsed(reply_of(*call, {final})).contains("attention"));
+  final.attention = "dense";
   const OrderedJson reply = parsed(reply_of(*call, {final}));
+  EXPECT_EQ(reply["attention"], "dense");
   EXPECT_EQ(reply["choices"][0]["message"]["content"], "Hello");
   EXPECT_EQ(reply["choices"][0]["message"]["reasoning_content"], "hm");
   EXPECT_EQ(reply["choices"][0]["message"]["reasoning"], "hm");

@@ -51,6 +51,7 @@ Answer answer(const std::string& text, int64_t prompt_tokens, int64_t completion
   final.usage.prompt_tokens = prompt_tokens;
   final.usage.reused_tokens = prompt_tokens - 1;
   final.usage.completion_tokens = completion_tokens;
+  final.attention = "window:512:16";
   return {final};
 }
 
@@ -90,6 +91,7 @@ TEST(Choices, of_a_chat_have_an_index_and_count_its_prompt_once) {
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(reply["choices"][i]["index"], i);
     EXPECT_TRUE(reply["choices"][i].contains("timings"));
+    EXPECT_EQ(reply["choices"][i]["attention"], "window:512:16");
   }
   EXPECT_EQ(reply["choices"][1]["message"]["content"], "b");
   EXPECT_EQ(reply["usage"]["prompt_tokens"], 10);
@@ -97,6 +99,7 @@ TEST(Choices, of_a_chat_have_an_index_and_count_its_prompt_once) {
   EXPECT_EQ(reply["usage"]["total_tokens"], 17);
   EXPECT_EQ(reply["usage"]["prompt_tokens_details"]["cached_tokens"], 9);
   EXPECT_FALSE(reply.contains("timings"));
+  EXPECT_FALSE(reply.contains("attention"));
 }
 
 TEST(Choices, of_a_stream_come_in_any_order_each_with_its_index) {
@@ -128,7 +131,10 @@ TEST(Choices, of_a_stream_come_in_any_order_each_with_its_index) {
     const int index = choice["index"];
     roles += choice["delta"].contains("role");
     contents[index] += choice["delta"].value("content", "");
-    if (!choice["finish_reason"].is_null()) ends[index] = choice["finish_reason"];
+    EXPECT_EQ(event.contains("attention"), !choice["finish_reason"].is_null());
+    if (choice["finish_reason"].is_null()) continue;
+    ends[index] = choice["finish_reason"];
+    EXPECT_EQ(event["attention"], "window:512:16");
   }
   EXPECT_EQ(roles, 3);
   EXPECT_EQ(contents, (std::map<int, std::string>{{0, ""}, {1, "b"}, {2, "c"}}));
@@ -191,11 +197,13 @@ TEST(Prompts, stand_before_their_answers_if_they_are_echoed) {
   EXPECT_EQ(reply["choices"][3]["index"], 3);
   EXPECT_EQ(reply["usage"]["prompt_tokens"], 12);
   EXPECT_EQ(reply["usage"]["completion_tokens"], 4);
+  EXPECT_EQ(reply["choices"][3]["attention"], "window:512:16");
   CompletionStream stream(kReplyContext, call, echoes);
   const auto begin = events_before_done(stream.begin());
   ASSERT_EQ(begin.size(), 4u);
   EXPECT_EQ(begin[3]["choices"][0]["index"], 3);
   EXPECT_EQ(begin[3]["choices"][0]["text"], "b");
+  EXPECT_EQ(events_before_done(stream.end(0, answers[0]))[0]["attention"], "window:512:16");
   EXPECT_EQ(CompletionStream(kReplyContext, call, {}).begin(), "");
   EXPECT_EQ(wrong_field(R"("a")", R"(,"echo":true,"logprobs":1)"), "echo");
 }

@@ -1,14 +1,18 @@
 // Values of sampling and limits as clients of other servers send them.
 #include "wire/openai/generation_fields.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "wire/openai/chat.h"
 #include "wire/openai/completions.h"
 #include "wire/openai/responses.h"
+#include "wire/request_rules.h"
 
 namespace cascade::openai {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Each API reads the fields `more`; responses have their own name for max_tokens.
 std::vector<wire::GenerateRequest> requests_with(const std::string& more) {
@@ -21,6 +25,11 @@ std::vector<wire::GenerateRequest> requests_with(const std::string& more) {
   EXPECT_TRUE(chat.ok() && raw.ok() && response.ok()) << more;
   if (!chat.ok() || !raw.ok() || !response.ok()) return {};
   return {chat->request, raw->request, response->request};
+}
+
+std::string error_of(const std::string& more) {
+  const auto chat = decode_chat(R"({"messages":[{"role":"user","content":"Hi"}],)" + more + "}");
+  return chat.ok() ? "none" : chat.error().to_string();
 }
 
 std::string field_refused(const std::string& more) {
@@ -64,6 +73,26 @@ TEST(GenerationFields, empty_stop_strings_are_none) {
   EXPECT_EQ(field_refused(R"("stop":5)"), "stop");
   EXPECT_EQ(field_refused(R"("stop":[5])"), "stop");
   EXPECT_EQ(field_refused(R"("stop":{"a":"b"})"), "stop");
+}
+
+TEST(GenerationFields, the_attention_mode_is_one_of_four_forms) {
+  for (const auto& request : requests_with(R"("attention":"window:512:16")")) {
+    EXPECT_EQ(request.attention, "window:512:16");
+  }
+  for (const auto& request : requests_with(R"("attention":null)")) {
+    EXPECT_FALSE(request.attention.has_value());
+  }
+  for (const std::string wrong : {"512", "\"\"", "\"sparse\"", "\"window:63\""}) {
+    EXPECT_EQ(field_refused("\"attention\":" + wrong), "attention") << wrong;
+  }
+}
+
+TEST(GenerationFields, an_attention_mode_that_is_too_long_is_not_repeated) {
+  const std::string longest(wire::kAttentionBytesMax, 'w');
+  EXPECT_THAT(error_of("\"attention\":\"" + longest + '"'), HasSubstr("got \"" + longest + '"'));
+  EXPECT_EQ(error_of("\"attention\":\"" + longest + "w\""),
+            "invalid_argument: attention: has 65 bytes, more than the limit of 64; must be dense, "
+            "window, window:W or window:W:S");
 }
 
 TEST(GenerationFields, whole_numbers_may_have_a_point) {

@@ -126,6 +126,7 @@ TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_e
   wire::Final final;
   final.finish_reason = "stop";
   final.output_chunk_id = "output_99";
+  final.attention = "window:512:16";
   final.reasoning = "hm";
   final.text = "Well.<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>";
   std::string text = stream.begin();
@@ -145,6 +146,8 @@ TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_e
   EXPECT_EQ(events.back()["type"], "response.completed");
   const OrderedJson whole = parsed(encode_response({"resp_99", "demo", "fp", 7}, call, {final}));
   EXPECT_EQ(events.back()["response"]["output"], whole["output"]);
+  EXPECT_EQ(events.back()["response"]["attention"], "window:512:16");
+  EXPECT_EQ(whole["attention"], "window:512:16");
   EXPECT_EQ(whole["output"].size(), 3u);
   EXPECT_EQ(whole["output"][2]["name"], "f");
 }
