@@ -208,6 +208,10 @@ export function optional(kind, absent = () => undefined) {
   return { ...kind, optional: true, absent, travels: (value) => !(omits && value.length === 0) };
 }
 
+export const defaulting = (kind, value) => optional(kind, () => value);
+export const textOrEmpty = defaulting(string, '');
+export const listOrEmpty = (kind) => optional(list(kind), () => []);
+
 export function optionalWords(kind) {
   return optional(kind, () => new kind.Words(0));
 }

@@ -114,6 +114,13 @@ test('a seed of 64 bits comes back, and repeats the answer', async () => {
   assert.deepEqual((await client.generate(request)).tokenIds, once.tokenIds);
 });
 
+test('an answer says which attention mode was used', async () => {
+  const request = { messages: [{ role: 'user', content: 'What is 2+2?' }], maxTokens: 4 };
+  assert.equal((await client.generate(request)).attention, 'dense');
+  const { attention } = await client.generate({ ...request, attention: 'window:512' });
+  assert.equal(attention, 'window:512:64');
+});
+
 test('what the daemon refuses is said with code and field', async () => {
   const refused = [
     [{}, 'prompt'],
@@ -126,6 +133,7 @@ test('what the daemon refuses is said with code and field', async () => {
     [{ chunks: [{ type: 'CONTEXT' }] }, 'chunks[0]'],
     [{ prompt: 'x', session: 'trip' }, 'session'],
     [{ prompt: 'x', thinkPolicy: 'sometimes' }, 'think_policy'],
+    [{ prompt: 'x', attention: 'sparse' }, 'attention'],
   ];
   for (const [request, field] of refused) {
     await assert.rejects(client.generate(request), (error) => {

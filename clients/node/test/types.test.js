@@ -9,7 +9,8 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 import * as exported from '../src/index.js';
-import { messages, parts } from '../src/messages.js';
+import { parts } from '../src/message_parts.js';
+import { messages } from '../src/messages.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 // Messages by the names of their types; the others have methods instead, or nothing to say.

@@ -49,7 +49,7 @@ export interface GenerateParams {
   thinking?: boolean;
   retainOutput?: boolean;
   thinkPolicy?: ThinkPolicy;
-  /** "dense", "window", "window:W" or "window:W:S". */
+  /** 'dense', 'window', 'window:W' or 'window:W:S'; undefined: the daemon's. */
   attention?: string;
   /** Ignored: the client sets it. */
   stream?: boolean;
@@ -166,7 +166,7 @@ export interface Generation {
   missing: { id: string; reason: string }[];
   /** Where tokenIds are thoughts. */
   thinkSpans: ThinkSpan[];
-  /** The mode that was used: "dense" or "window:W:S". */
+  /** The mode that was used: 'dense' or 'window:W:S'. */
   attention: string;
 }
 

@@ -36,6 +36,7 @@ class GenerationOutput(TypedDict):
     reasoning: str  # the thoughts
     finish_reason: str  # "stop", "length", "cancelled"
     usage: Usage
+    attention: str  # the mode that was used: "dense" or "window:W:S"
 
 
 class RetainedSequence(TypedDict):
@@ -228,6 +229,7 @@ def _output(final: Final) -> GenerationOutput:
         "reasoning": final.reasoning,
         "finish_reason": final.finish_reason,
         "usage": final.usage,
+        "attention": final.attention,
     }
 
 

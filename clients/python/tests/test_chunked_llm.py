@@ -129,6 +129,7 @@ class ChunkedLLMTest(DaemonTest):
             logit_bias={7: 1.5},
             thinking=False,
             think_policy=ThinkPolicy.DROP,
+            attention="window:4096",
             output_name="named",
             retain_output_cache=True,
         )
@@ -138,6 +139,7 @@ class ChunkedLLMTest(DaemonTest):
         self.assertEqual((how.temperature, how.top_k, how.seed, how.max_tokens), (0.5, 5, 3, 9))
         self.assertEqual((how.logit_bias_count, chunk.name), (1, "named"))
         self.assertEqual(chunk.think_policy, ThinkPolicy.DROP)
+        self.assertEqual(output["attention"], "window:4096:64")
 
     def test_bad_parameters_are_named(self) -> None:
         ask = self.llm.generate_and_retain_output
@@ -149,6 +151,8 @@ class ChunkedLLMTest(DaemonTest):
             ("max_tokens", {"max_tokens": "50"}),
             ("sampling.temperature", {"temperature": -1}),
             ("think_policy", {"think_policy": "forget"}),
+            ("attention", {"attention": 4096}),
+            ("attention", {"attention": "sparse"}),
             ("stop", {"stop": [5]}),
         ]
         for field, params in bad:

@@ -304,6 +304,17 @@ class ChunkTest(ClientTest):
         self.assertEqual((output.think_policy, output.query_text), ("keep", "What is 2+2?"))
         self.assertIn(output.kv_state, list(KvState))
 
+    def test_an_answer_says_which_attention_mode_was_used(self) -> None:
+        for mode, used in ((None, "dense"), ("dense", "dense"), ("window:512", "window:512:64")):
+            final = self.client.generate(ask("What is 2+2?", attention=mode, max_tokens=4))
+            self.assertEqual(final.attention, used)
+        for wrong in ("sparse", "window:63", "w" * 65):
+            self.assert_refused(
+                "invalid_argument",
+                "attention",
+                lambda: self.client.generate(ask("x", attention=wrong)),
+            )
+
     def test_a_request_may_keep_data_rank_its_prompt_and_refuse_reuse(self) -> None:
         penalized = Sampling(temperature=0, presence_penalty=1.5, frequency_penalty=-0.5)
         request = ask("What is 2+3?", sampling=penalized, retain_output=True, client_data="ß\0")

@@ -52,6 +52,7 @@ class VectorsTest(unittest.TestCase):
         self.assertEqual(request.stop, ["\n\n"])
         self.assertTrue(request.retain_output and request.stream and request.logprobs)
         self.assertIsNone(request.prompt)
+        self.assertEqual(request.attention, "window:4096")
 
     def test_a_reply_has_the_fields_and_arrays_that_the_vector_was_made_of(self) -> None:
         final = message_of("final")
@@ -63,6 +64,7 @@ class VectorsTest(unittest.TestCase):
         self.assertEqual(final.usage.miss.reason, MissReason.DIFFERS)
         self.assertEqual(final.usage.loaded_tokens, 10)
         self.assertEqual(final.timings.total_us, 3600)
+        self.assertEqual(final.attention, "window:4096:64")
 
     def test_a_chunk_has_the_fields_that_the_vector_was_made_of(self) -> None:
         reply = message_of("chunk_reply")

@@ -46,6 +46,7 @@ export async function generating(client: Client): Promise<string> {
     sampling: { temperature: 0, topK: 5, seed: 2n ** 63n, logitBias: [{ token: 1, bias: -1 }] },
     thinking: false,
     thinkPolicy: 'keep',
+    attention: 'window:4096:64',
     stop: ['\n'],
     timeoutMs: 5000,
   };
