@@ -11,7 +11,7 @@ AttentionMode layer_mode(const AttentionMode& mode, int layer_window) {
 
 AttentionMode widest_mode(const AttentionMode& mode, std::span<const int> layer_windows) {
   if (mode.window == 0 || layer_windows.empty()) return mode;
-  AttentionMode widest = {0, mode.sinks};
+  AttentionMode widest = {kModeWindowMin, mode.sinks};
   for (const int window : layer_windows) {
     widest.window = std::max(widest.window, layer_mode(mode, window).window);
   }

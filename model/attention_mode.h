@@ -12,8 +12,8 @@ namespace cascade {
 // layer was trained with it, and sinks were not in that training.
 AttentionMode layer_mode(const AttentionMode& mode, int layer_window);
 
-// The mode that sees what any layer of a model sees whose layers' own windows are `layer_windows`:
-// pages that this mode does not see are needed by no layer.
+// A mode that users may choose and that sees what any layer of a model sees whose layers' own
+// windows are `layer_windows`: pages that this mode does not see are needed by no layer.
 AttentionMode widest_mode(const AttentionMode& mode, std::span<const int> layer_windows);
 
 }  // namespace cascade

@@ -10,6 +10,24 @@
 namespace cascade {
 namespace {
 
+TEST(WindowPages, are_hidden_if_they_have_no_key_that_counts) {
+  for (const AttentionMode mode :
+       {AttentionMode{0, 0}, {1, 0}, {64, 1}, {65, 64}, {300, 65}, {100, 1000}, {1000, 0}}) {
+    for (const int64_t position : {0, 1, 63, 64, 127, 128, 300, 363, 364, 1500}) {
+      const PageRange unseen = unseen_pages(mode, position);
+      for (int64_t page = 0; page <= position / kPageTokens; ++page) {
+        bool seen = false;
+        for (int64_t key = page * kPageTokens; key < (page + 1) * kPageTokens; ++key) {
+          const bool near = mode.window == 0 || key > position - mode.window || key < mode.sinks;
+          seen = seen || (near && key <= position);
+        }
+        EXPECT_EQ(unseen.has(page), !seen)
+            << to_string(mode) << ", position " << position << ", page " << page;
+      }
+    }
+  }
+}
+
 TEST(WindowPages, a_sequence_never_needs_more_pages_than_the_working_ones) {
   for (const AttentionMode mode : {AttentionMode{64, 0}, {100, 1}, {640, 64}, {1000, 300}}) {
     for (const int64_t slice : {1, 64, 200, 512}) {

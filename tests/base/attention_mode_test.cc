@@ -1,0 +1,68 @@
+// The texts of attention modes.
+#include "base/attention_mode.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace cascade {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(AttentionMode, is_read_from_its_text_and_written_as_it) {
+  struct Case {
+    const char* text;
+    AttentionMode mode;
+    const char* written;
+  };
+  for (const auto& [text, mode, written] :
+       std::vector<Case>{{"dense", {0, 0}, "dense"},
+                         {"window", {4096, 64}, "window:4096:64"},
+                         {"window:64", {64, 64}, "window:64:64"},
+                         {"window:1048576:0", {1 << 20, 0}, "window:1048576:0"},
+                         {"window:1000:65536", {1000, 1 << 16}, "window:1000:65536"}}) {
+    const auto read = parse_attention_mode(text);
+    ASSERT_TRUE(read.ok()) << text;
+    EXPECT_EQ(*read, mode) << text;
+    EXPECT_EQ(to_string(mode), written);
+    EXPECT_EQ(*parse_attention_mode(written), mode);
+  }
+}
+
+TEST(AttentionMode, wrong_texts_get_errors_that_name_the_limits) {
+  const char* const form = "must be dense, window, window:W or window:W:S";
+  const char* const window = "the window W must be a whole number from 64 to 1048576, got";
+  const char* const sinks = "the number of sinks S must be a whole number from 0 to 65536, got";
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  for (const auto& [text, message] : std::vector<Case>{{"", form},
+                                                       {"windows", form},
+                                                       {"Dense", form},
+                                                       {"dense:64", form},
+                                                       {"window ", form},
+                                                       {"window:", window},
+                                                       {"window:63", window},
+                                                       {"window:1048577", window},
+                                                       {"window:-64", window},
+                                                       {"window:99999999999", window},
+                                                       {"window:64.5", window},
+                                                       {"window::1", window},
+                                                       {"window:64:", sinks},
+                                                       {"window:64:-1", sinks},
+                                                       {"window:64:65537", sinks},
+                                                       {"window:64:1:2", sinks}}) {
+    const auto read = parse_attention_mode(text);
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_EQ(read.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(read.error().field, "attention");
+    EXPECT_THAT(read.error().message, HasSubstr(message)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace cascade
