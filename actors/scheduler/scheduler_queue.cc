@@ -61,8 +61,8 @@ bool fits_without(const Request& running, const Request& request, TenantId tenan
 }
 
 // The request that was accepted last, out of those that can be preempted and that `may` allows;
-// nullptr if there is none. Requests with a window come last: if one page of a window is evicted,
-// their whole prompt is computed again.
+// nullptr if there is none. Requests with a window come last: if a few pages of a window are
+// evicted, their whole prompt is computed again.
 Request* latest_running(const RequestTable& requests,
                         const std::function<bool(const Request&)>& may) {
   Request* latest = nullptr;

@@ -41,6 +41,11 @@ class WindowMemory : public ChainMemory {
     }
     return true;
   }
+  // Leaves the chain to the index, computed by a sequence that has ended.
+  bool leave(const Tokens& tokens) {
+    const auto sequence = start();
+    return compute_all(*sequence, tokens);
+  }
   // Whether the pages that the next token sees hold the right K and V.
   bool intact(const ChainSequence& sequence) {
     const PageRange unseen = unseen_behind(index.tenant(windowed).mode, sequence.committed());
@@ -97,10 +102,7 @@ TEST(ChainWindow, a_chain_without_an_end_takes_no_more_pages_than_it_sees) {
 TEST(ChainWindow, a_chain_that_lost_its_last_pages_is_found_up_to_them) {
   const Tokens tokens = chain_of(20 * kPageTokens + 10);
   WindowMemory memory(40);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   for (int64_t left = 20; left + static_cast<int64_t>(kMarginPages) >= 20; --left) {
     ASSERT_TRUE(memory.index.evict_one());
     const auto next = memory.start();
@@ -112,10 +114,7 @@ TEST(ChainWindow, a_chain_that_lost_its_last_pages_is_found_up_to_them) {
 TEST(ChainWindow, a_later_sequence_goes_on_from_the_end_of_one_whose_pages_are_gone) {
   const Tokens tokens = chain_of(20 * kPageTokens + 10);
   WindowMemory memory(9);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   const auto next = memory.start();
   EXPECT_EQ(memory.reuse(*next, tokens), std::ssize(tokens));
   EXPECT_TRUE(memory.intact(*next));
@@ -124,10 +123,7 @@ TEST(ChainWindow, a_later_sequence_goes_on_from_the_end_of_one_whose_pages_are_g
 TEST(ChainWindow, a_chain_is_not_found_where_pages_are_gone_that_it_sees) {
   Tokens tokens = chain_of(20 * kPageTokens);
   WindowMemory memory(9);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   tokens.resize(10 * kPageTokens);
   EXPECT_EQ(memory.index.match(memory.windowed, tokens).tokens(), kPageTokens) << "the sinks";
   EXPECT_EQ(memory.index.explain(memory.windowed, tokens).reason, MissReason::kEvicted);
@@ -148,10 +144,7 @@ TEST(ChainWindow, pages_seen_by_the_end_of_a_prompt_stay_while_its_answer_grows)
 TEST(ChainWindow, no_other_owner_finds_the_pages) {
   const Tokens tokens = chain_of(3 * kPageTokens);
   WindowMemory memory(20);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   EXPECT_EQ(memory.index.match(memory.tenant, tokens).tokens(), 0);
   EXPECT_EQ(memory.index.match(kPublic, tokens).tokens(), 0);
   {
@@ -166,10 +159,7 @@ TEST(ChainWindow, pages_that_another_request_has_found_stay_until_their_room_is_
   const Tokens tokens = chain_of(6 * kPageTokens);
   Tokens longer = chain_of(30 * kPageTokens);
   WindowMemory memory(16);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   const auto other = memory.start();
   EXPECT_EQ(memory.reuse(*other, tokens), std::ssize(tokens));
   other->finish(++memory.now_us);
@@ -205,10 +195,7 @@ TEST(ChainWindow, a_hold_is_lost_only_with_a_page_that_its_end_sees) {
 TEST(ChainWindow, pins_count_what_is_in_memory) {
   const Tokens tokens = chain_of(10 * kPageTokens);
   WindowMemory memory(40);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   const auto hold = memory.index.hold(memory.windowed, tokens);
   ASSERT_TRUE(hold);
   EXPECT_EQ(memory.index.unpinned_count(*hold), 4u);
@@ -223,10 +210,7 @@ TEST(ChainWindow, a_chain_is_found_again_wherever_in_a_page_it_ends) {
     for (size_t rest = 0; rest < size_t{kPageTokens}; ++rest) {
       const Tokens tokens = chain_of(9 * kPageTokens + rest);
       WindowMemory memory(40, mode);
-      {
-        const auto sequence = memory.start();
-        ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-      }
+      ASSERT_TRUE(memory.leave(tokens));
       ASSERT_EQ(memory.index.match(memory.windowed, tokens).tokens(), std::ssize(tokens)) << rest;
       const auto hold = memory.index.hold(memory.windowed, tokens);
       ASSERT_TRUE(hold);
@@ -239,10 +223,7 @@ TEST(ChainWindow, a_chain_is_found_again_wherever_in_a_page_it_ends) {
 TEST(ChainWindow, pins_keep_what_the_end_of_the_chain_sees_and_nothing_else) {
   const Tokens tokens = chain_of(20 * kPageTokens + 5);
   WindowMemory memory(40);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   const auto hold = memory.index.hold(memory.windowed, tokens);
   memory.index.pin(*hold);
   const size_t pinned = memory.index.pinned_count();
@@ -269,10 +250,7 @@ TEST(ChainWindow, a_short_end_is_kept_beside_a_longer_page_that_is_gone) {
   Tokens beginning = tokens;
   beginning.resize(10 * kPageTokens + 20);
   WindowMemory memory(40);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   {
     const auto sequence = memory.start();
     memory.reuse(*sequence, beginning);
@@ -293,10 +271,7 @@ TEST(ChainWindow, a_short_end_is_kept_beside_a_longer_page_that_is_gone) {
 TEST(ChainWindow, the_nodes_with_some_tokens_are_found_without_their_pages) {
   const Tokens tokens = chain_of(20 * kPageTokens);
   WindowMemory memory(40);
-  {
-    const auto sequence = memory.start();
-    ASSERT_TRUE(memory.compute_all(*sequence, tokens));
-  }
+  ASSERT_TRUE(memory.leave(tokens));
   Tokens beginning = tokens;
   beginning.resize(10 * kPageTokens + 20);
   EXPECT_EQ(nodes_with(memory.index, memory.windowed, beginning).size(), 11u);
