@@ -40,7 +40,34 @@ Result<AttentionMode> parse_attention_mode(std::string_view text) {
   return mode;
 }
 
+Result<AttentionMode> parse_any_attention_mode(std::string_view text) {
+  constexpr std::string_view kName = "select";
+  if (text == kName) return kSelectMode;
+  if (text == "dense" || text.starts_with("window")) return parse_attention_mode(text);
+  if (!text.starts_with(kName) || text[kName.size()] != ':') {
+    return invalid_argument("attention",
+                            "must be dense, window, window:W, window:W:S, select, select:B or "
+                            "select:B:D, such as select:4096, got \"" +
+                                std::string(text) + '"');
+  }
+  const std::string_view numbers = text.substr(kName.size() + 1);
+  const size_t colon = numbers.find(':');
+  AttentionMode mode = kSelectMode;
+  ASSIGN_OR_RETURN(const int selected,
+                   mode_number(numbers.substr(0, colon), "the number of selected tokens B",
+                               kModeSelectedMin, kModeSelectedMax));
+  mode.selected = (selected + kModeSelectedMin - 1) / kModeSelectedMin * kModeSelectedMin;
+  if (colon == numbers.npos) return mode;
+  ASSIGN_OR_RETURN(mode.dense_layers,
+                   mode_number(numbers.substr(colon + 1), "the number of dense layers D", 0,
+                               kModeDenseLayersMax));
+  return mode;
+}
+
 std::string to_string(const AttentionMode& mode) {
+  if (mode.selected > 0) {
+    return "select:" + std::to_string(mode.selected) + ':' + std::to_string(mode.dense_layers);
+  }
   if (mode.window == 0) return "dense";
   return "window:" + std::to_string(mode.window) + ':' + std::to_string(mode.sinks);
 }

@@ -9,11 +9,18 @@
 
 namespace cascade {
 
-// A token sees itself, the `window` - 1 tokens before it, and the first `sinks` tokens of its
-// sequence. K and V of the same tokens have other bits in another mode.
+// How a token attends to those before it:
+//  - dense: it sees all of them;
+//  - with a window: it sees itself, the `window` - 1 tokens before it, and the first `sinks` tokens
+//    of its sequence;
+//  - with selection: each KV head of each layer after the first `dense_layers` chooses pages with
+//    `selected` tokens, and sees those, the first page and the latest ones (model/page_choice.h).
+// K and V of the same tokens have other bits in another mode.
 struct AttentionMode {
-  int window = 0;  // 0: dense, a token sees all tokens before it
-  int sinks = 0;   // has a meaning only with a window
+  int window = 0;        // 0: no window
+  int sinks = 0;         // has a meaning only with a window
+  int selected = 0;      // 0: no selection; a multiple of a page
+  int dense_layers = 0;  // has a meaning only with selection
 
   bool operator==(const AttentionMode&) const = default;
   auto operator<=>(const AttentionMode&) const = default;
@@ -23,14 +30,22 @@ struct AttentionMode {
 inline constexpr int kModeWindowMin = 64;
 inline constexpr int kModeWindowMax = 1 << 20;
 inline constexpr int kModeSinksMax = 1 << 16;
+// The tokens that are selected are whole pages.
+inline constexpr int kModeSelectedMin = 64;
+inline constexpr int kModeSelectedMax = 1 << 20;
+inline constexpr int kModeDenseLayersMax = 1024;
 // The numbers that a user leaves out.
 inline constexpr AttentionMode kWindowMode = {4096, 64};
+inline constexpr AttentionMode kSelectMode = {0, 0, 4096, 0};
 
 // Reads "dense", "window", "window:W" or "window:W:S": W is the window, S are the sinks; what is
 // left out is that of kWindowMode. Errors: kInvalidArgument, field "attention": the text has
 // another form, or W or S is outside its limits.
 Result<AttentionMode> parse_attention_mode(std::string_view text);
-// "dense" or "window:W:S", which parse_attention_mode() reads.
+// The same, and "select", "select:B" or "select:B:D": B tokens are selected, rounded up to whole
+// pages; the first D layers are dense. What is left out is that of kSelectMode.
+Result<AttentionMode> parse_any_attention_mode(std::string_view text);
+// "dense", "window:W:S" or "select:B:D", which parse_any_attention_mode() reads.
 std::string to_string(const AttentionMode& mode);
 
 }  // namespace cascade

@@ -22,6 +22,7 @@ struct KvLayout {
   int head_dim = 0;
   size_t key_block_bytes = 0;  // multiples of 16
   size_t value_block_bytes = 0;
+  size_t page_index_bytes = 0;  // of one layer and head (kernels/page_index.h)
 
   size_t page_bytes() const {
     return static_cast<size_t>(layers) * kv_heads * (key_block_bytes + value_block_bytes);
@@ -38,6 +39,12 @@ struct KvLayout {
   size_t value_offset(int layer, int head) const {
     return key_offset(layer, head) + key_block_bytes;
   }
+  // The index of `head` in `layer`, which follows K and V in pages that have room for it.
+  size_t index_offset(int layer, int head) const {
+    return page_bytes() + (static_cast<size_t>(layer) * kv_heads + head) * page_index_bytes;
+  }
+  // The bytes of a page with its index.
+  size_t indexed_page_bytes() const { return index_offset(layers, 0); }
 };
 
 // The pages of one sequence, in chain order. Does not own them.

@@ -11,6 +11,8 @@
 //    lane j += lane j+8, then +4, +2, +1 (rms_norm, softmax);
 //  - attention: tiles of 64 and splits of 1,024 keys at absolute positions, merged ascending
 //    (AttentionArgs);
+//  - choice of pages: exact integer sums, one fused multiply-add, the first pages of equal scores
+//    (ChoosePagesArgs);
 //  - one exp for all, also in activations and soft caps (kernels/exp.h).
 // `openblas` replaces only the matrix product: it gives the same result for every row count and
 // thread count, but other bits than the rest.
@@ -25,6 +27,7 @@
 #include "base/number_types.h"
 #include "base/result.h"
 #include "kernels/packed_matrix.h"
+#include "kernels/page_choice.h"
 
 namespace cascade {
 
@@ -83,6 +86,7 @@ size_t quantized_gemm_scratch_bytes(int k);
 // Attention of query rows of one KV head. The row at position p sees these keys, all of which are
 // in its pages:
 //   [max(0, p - window + 1), p] and, with a window, also [0, sinks)   (window 0: all of [0, p])
+// and of these only those in the row's chosen pages, if it has any.
 // Rows may be of different sequences. Neighbours whose pages are the same memory are attended
 // together, so that pages that several sequences share are read once.
 //
@@ -117,6 +121,9 @@ struct AttentionArgs {
   // ranges of splits give the bits of one call over all. A row's output is written by the call that
   // has the row's own position. nullptr: there is only one call.
   float* const* totals = nullptr;
+  // [rows]: a row sees page i only if bit i % 64 of word i / 64 is set; that of its own position is
+  // set. nullptr for a row that sees all pages; nullptr: all rows do.
+  const uint64_t* const* chosen = nullptr;
 };
 
 // A u8 is off by up to 1/510 of the tile's largest probability; for all 64 keys together this is
@@ -179,6 +186,8 @@ struct Kernels {
                    uint8_t* key_block, uint8_t* value_block);
 
   void (*attention)(const AttentionArgs& args);
+
+  void (*choose_pages)(const ChoosePagesArgs& args);
 
   // log(sum over i of exp(x[i])), i < n; exact to about 1e-6 relative to the sum.
   double (*log_sum_exp)(const float* x, int n);

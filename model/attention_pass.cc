@@ -32,19 +32,41 @@ AttentionPass::AttentionPass(const ModelConfig& config, const Kernels& kernels,
       pool_(pool),
       pages_max_(stage_pages(layout, stage_bytes)),
       windows_(config.window),
-      scratch_floats_(round_up(attention_scratch_floats(config.head_dim), size_t{16})) {
+      scratch_floats_(round_up(attention_scratch_floats(config.head_dim), size_t{16})),
+      indexer_(layout, pool) {
   std::ranges::sort(windows_);
   windows_.erase(std::ranges::unique(windows_).begin(), windows_.end());
   scratch_ = allocate_aligned(scratch_floats_ * sizeof(float) * pool.threads());
+  for (int thread = 0; thread < pool.threads(); ++thread) {
+    choices_.emplace_back(config_, kernels_, layout_);
+  }
 }
 
 void AttentionPass::begin(std::span<const SliceRow> rows, std::span<const Slice> slices) {
   rows_ = rows;
   slices_ = slices;
   sequences_.clear();
+  prepare_selection();
   find_sequences();
   plan_groups(rows);
   if (!sequences_.empty()) begin_reading();
+}
+
+// Counts the rows that select, and makes room for what they choose: tasks must not allocate.
+void AttentionPass::prepare_selection() {
+  indexer_.begin(rows_, slices_);
+  // In the last layer only outputs are attended.
+  const std::span<const int> all = config_.window;
+  const auto but_last = all.first(all.size() - 1);
+  int64_t latest = -1;
+  for (const SliceRow& row : rows_) {
+    const AttentionMode& mode = slices_[row.slice].attention;
+    if (!selects_somewhere(mode, row.position, row.output ? all : but_last)) continue;
+    ++selected_tokens_;
+    latest = std::max(latest, row.position);
+  }
+  if (latest < 0) return;
+  for (PageChoice& choice : choices_) choice.reserve(latest);
 }
 
 void AttentionPass::keep(std::span<const SliceRow> rows) {
@@ -87,7 +109,7 @@ void AttentionPass::find_sequence(int slice, int64_t earliest, int64_t latest) {
     plan_stages(view, earliest, latest);
   }
   if (!any) return;
-  CHECK(of.absent != nullptr);
+  CHECK(of.absent != nullptr && of.attention.selected == 0);
   sequence->pages.resize(page_of(latest) + 1);
   sequences_.push_back(std::move(sequence));
 }
@@ -264,7 +286,7 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
     pages[i] = group.sequence->pages.data();
     totals[i] = total(row, head);
   }
-  const AttentionMode mode = layer_mode(group.mode, config_.window[call.layer]);
+  const AttentionMode mode = selecting_mode(group.mode, call.layer, config_.window[call.layer]);
   AttentionArgs args = {
       .kv_type = layout_.type,
       .head_dim = dim,
@@ -285,7 +307,34 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
     args.split_end = call.stage->split_end;
     args.totals = totals;
   }
+  const uint64_t* chosen[kAttentionRowsMax];
+  if (mode.selected > 0) {
+    choose_pages(mode, call, group, task, thread, chosen);
+    args.chosen = chosen;
+  }
   kernels_.attention(args);
+}
+
+// A task may begin and end between the heads of a row. All heads of the row choose together, so two
+// tasks may choose for the same row.
+void AttentionPass::choose_pages(const AttentionMode& mode, const Call& call, const Group& group,
+                                 const Task& task, int thread, const uint64_t** chosen) {
+  const int heads = config_.query_heads / config_.kv_heads;
+  const int begin = task.pair_begin / heads;
+  PageChoice::Row rows[kAttentionRowsMax];
+  int count = 0;
+  for (int i = begin; i <= (task.pair_end - 1) / heads; ++i, ++count) {
+    const int row = group.order[i];
+    rows[count] = {rows_[row].position,
+                   call.queries.data + row * call.queries.stride +
+                       size_t(task.kv_head) * heads * config_.head_dim,
+                   slices_[rows_[row].slice].pages};
+  }
+  PageChoice& choice = choices_[thread];
+  choice.choose(mode, call.layer, task.kv_head, std::span(rows, count));
+  for (int pair = task.pair_begin; pair < task.pair_end; ++pair) {
+    chosen[pair - task.pair_begin] = choice.of_row(size_t(pair / heads - begin));
+  }
 }
 
 float* AttentionPass::total(int row, int head) const {

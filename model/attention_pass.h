@@ -14,6 +14,8 @@
 #include "kernels/thread_pool.h"
 #include "model/config.h"
 #include "model/kv_part_stream.h"
+#include "model/page_choice.h"
+#include "model/page_indexer.h"
 #include "model/slice.h"
 
 namespace cascade {
@@ -22,7 +24,7 @@ namespace cascade {
 // together. A sequence with absent pages is attended by itself, in *stages*: a stage is a range of
 // splits whose absent parts fit a buffer. While a stage is computed, the parts of the next stage
 // are read, even if that stage belongs to the next layer. Parts that no row sees are not read. The
-// bits are those of a pass with all pages in memory.
+// bits are those of a pass with all pages in memory. Sequences that select have no absent pages.
 //
 // Kernels, pool and configuration must outlive this. One thread.
 class AttentionPass {
@@ -41,6 +43,9 @@ class AttentionPass {
   // until end(). Precondition (CHECKed): a page that a row sees is in memory, or its slice has a
   // reader.
   void begin(std::span<const SliceRow> rows, std::span<const Slice> slices);
+  // Indexes the pages of `layer` that the pass fills; call it for all layers, ascending, when the
+  // layer's K is in the pages.
+  void index_pages(int layer) { indexer_.index(layer); }
   // From here on there are only these rows: those of begin() that are outputs, in the same order.
   // Comes after attend() of the last layer but one.
   void keep(std::span<const SliceRow> rows);
@@ -60,6 +65,9 @@ class AttentionPass {
   Status attend(int layer, const Queries& queries, const Outputs& outputs);
   // Ends the pass, also an incomplete one.
   void end();
+
+  // The number of rows so far, over all passes, that select in some layer.
+  int64_t selected_tokens() const { return selected_tokens_; }
 
  private:
   // Attention of up to kAttentionRowsMax (token, query head) pairs of one KV head.
@@ -99,6 +107,7 @@ class AttentionPass {
     const Stage* stage = nullptr;
   };
 
+  void prepare_selection();
   void plan_groups(std::span<const SliceRow> rows);
   void plan_tasks(Group& group) const;
   void find_sequences();
@@ -110,6 +119,9 @@ class AttentionPass {
   Status attend_sequence(Group& group, Call call);
   void run(const Group& group, const Call& call);
   void run_task(const Group& group, const Call& call, const Task& task, int thread);
+  // Chooses pages for the rows of the task; `chosen` gets what each of its pairs sees.
+  void choose_pages(const AttentionMode& mode, const Call& call, const Group& group,
+                    const Task& task, int thread, const uint64_t** chosen);
   float* total(int row, int head) const;
 
   const ModelConfig& config_;
@@ -120,6 +132,9 @@ class AttentionPass {
   std::vector<int> windows_;  // the different windows of the layers
   AlignedBytes scratch_;      // [threads, scratch_floats_]
   const size_t scratch_floats_;
+  std::vector<PageChoice> choices_;  // [threads]
+  PageIndexer indexer_;
+  int64_t selected_tokens_ = 0;
 
   // The pass in progress.
   std::span<const SliceRow> rows_;

@@ -31,7 +31,8 @@ struct Slice {
   int64_t position = 0;                // of the first token; position + size <= 64 * pages.size()
   // The pages of the whole chain. Slots from `position` on are written; their pages are in memory.
   // A page before them may be nullptr if `absent` reads it, or if no token of the slice sees it in
-  // any layer (unseen_pages()).
+  // any layer (unseen_pages()). If `attention` selects, all pages are in memory, and have room for
+  // their index (KvLayout::indexed_page_bytes()).
   KvPages pages;
   // Which tokens' final hidden states are wanted: the last `outputs` of the slice.
   int outputs = 0;

@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/number_types.h"
 #include "kernels/kv_format.h"
+#include "kernels/page_index.h"
 #include "kernels/quantized_rows.h"
 #include "model/activations.h"
 
@@ -31,6 +32,11 @@ PackedMemory activation_memory(const ActivationSizes& sizes, int rows) {
   return *std::move(memory);
 }
 
+void finish_logits(const ModelConfig& config, const Kernels& kernels, float* logits, int count) {
+  if (config.logit_multiplier != 1) kernels.multiply(logits, config.logit_multiplier, count);
+  if (config.logit_soft_cap > 0) kernels.soft_cap(logits, config.logit_soft_cap, count);
+}
+
 }  // namespace
 
 KvLayout kv_layout(const ModelConfig& config, KvType type) {
@@ -42,6 +48,7 @@ KvLayout kv_layout(const ModelConfig& config, KvType type) {
   // Whole cache lines, so that every block is aligned.
   layout.key_block_bytes = round_up(key_block_bytes(type, config.head_dim), size_t{64});
   layout.value_block_bytes = round_up(value_block_bytes(type, config.head_dim), size_t{64});
+  layout.page_index_bytes = page_index_bytes(config.head_dim);
   return layout;
 }
 
@@ -152,6 +159,7 @@ Status Transformer::run_layers(std::span<const Slice> slices) {
   for (int layer = 0; layer < config_.layers; ++layer) {
     const LayerWeights& w = weights_.layers[layer];
     project_qkv(w, slices, layer);
+    attention_pass_.index_pages(layer);
     if (layer == config_.layers - 1) {
       // The last layer's K and V are written; from here on only the wanted rows matter.
       keep_output_rows();
@@ -326,11 +334,6 @@ void Transformer::keep_output_rows() {
   rows_.resize(kept);
 }
 
-void Transformer::finish_logits(float* logits, int count) const {
-  if (config_.logit_multiplier != 1) kernels_.multiply(logits, config_.logit_multiplier, count);
-  if (config_.logit_soft_cap > 0) kernels_.soft_cap(logits, config_.logit_soft_cap, count);
-}
-
 void Transformer::logits(const float* hidden, int rows, float* logits) {
   const PackedMatrix& head = weights_.lm_head();
   const int vocab = config_.vocab_size;
@@ -351,7 +354,8 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
       multiply(head, input, config_.hidden_size, count, out, task * per_task, end, thread);
       const int begin_channel = task * per_task * kPanelChannels;
       for (int row = 0; row < count; ++row) {
-        finish_logits(out + row * stride + begin_channel, end * kPanelChannels - begin_channel);
+        finish_logits(config_, kernels_, out + row * stride + begin_channel,
+                      end * kPanelChannels - begin_channel);
       }
     });
     for (int row = 0; row < count; ++row) {

@@ -57,6 +57,9 @@ class Transformer {
   using Observer = std::function<void(int layer, std::span<const Row>, const float* residual)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
+  // The number of tokens so far that selected, in some layer.
+  int64_t selected_tokens() const { return attention_pass_.selected_tokens(); }
+
   const ModelConfig& config() const { return config_; }
   const Kernels& kernels() const { return kernels_; }
 
@@ -80,7 +83,6 @@ class Transformer {
   void norm_heads(const LayerWeights& w, float* q, float* k) const;
   // Adds a row of projected_, normed by `norm` unless `norm` is empty, to the residual stream.
   void add_output(const std::vector<float>& norm, int row);
-  void finish_logits(float* logits, int count) const;
   void keep_output_rows();
   template <class Body>
   void for_rows(const Body& body);

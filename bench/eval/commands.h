@@ -64,12 +64,12 @@ struct LongOptions {
   std::string tasks;
 };
 // {"id", "kind", "tokens", "messages", "answer"} -> {"id", "kind", "tokens", "prompt_tokens",
-// "answer", "output", "correct", "seconds"}: asks the model without thoughts, and takes the most
-// likely tokens up to an end token, at most 64. An answer is correct if it is `answer`, but for
-// white space at the ends. A task that cannot be asked gets "error" in place of the last four, and
-// the others go on. A table of the correct answers by kind and length follows on standard error; a
-// task with an error counts as not correct. Errors: kInvalidArgument, field "line 3: answer",
-// before any task is asked; those of Session.
+// "answer", "output", "correct", "selected_tokens", "seconds"}: asks the model without thoughts,
+// and takes the most likely tokens up to an end token, at most 64. An answer is correct if it is
+// `answer`, but for white space at the ends. A task that cannot be asked gets "error" in place of
+// the last five, and the others go on. A table of the correct answers by kind and length follows on
+// standard error; a task with an error counts as not correct. Errors: kInvalidArgument, field "line
+// 3: answer", before any task is asked; those of Session.
 Status answer_long_tasks(const LongOptions& options);
 
 struct QualityOptions {

@@ -19,8 +19,10 @@ struct Totals {
   int64_t cases = 0, cases_different = 0;
   int64_t tokens = 0, pages = 0, logits = 0, differences = 0;
   int64_t reused_tokens = 0, mates = 0, sharing_mates = 0;
+  int64_t selected_tokens = 0;  // of the sequences
 
-  void add(const IdentityCase& drawn, const IdentityRun& variant, const Comparison& comparison) {
+  void add(const IdentityCase& drawn, const IdentityRun& reference, const IdentityRun& variant,
+           const Comparison& comparison) {
     ++cases;
     cases_different += comparison.differences > 0 ? 1 : 0;
     tokens += static_cast<int64_t>(drawn.ids.size());
@@ -30,6 +32,7 @@ struct Totals {
     reused_tokens += drawn.prefix;
     mates += static_cast<int64_t>(drawn.mates.size());
     sharing_mates += variant.sharing_mates;
+    selected_tokens += reference.selected_tokens;
   }
 };
 
@@ -85,8 +88,9 @@ Result<Comparison> look_closely(const Model& model, IdentityRunner& runner,
 }
 
 Result<Totals> run_cases(const IdentityOptions& options, const Model& model,
-                         const IdentityLimits& limits, std::optional<FirstDifferent>& first) {
-  IdentityRunner runner(model);
+                         const IdentityLimits& limits, const AttentionMode& attention,
+                         std::optional<FirstDifferent>& first) {
+  IdentityRunner runner(model, attention);
   Totals totals;
   const int64_t cases = options.case_seed ? 1 : options.cases;
   for (int64_t i = 0; i < cases; ++i) {
@@ -96,7 +100,7 @@ Result<Totals> run_cases(const IdentityOptions& options, const Model& model,
     ASSIGN_OR_RETURN(const IdentityRun reference, runner.reference(drawn, /*record=*/false));
     ASSIGN_OR_RETURN(const IdentityRun variant, runner.variant(drawn, /*record=*/false));
     const Comparison comparison = runner.compare(drawn, reference, variant);
-    totals.add(drawn, variant, comparison);
+    totals.add(drawn, reference, variant, comparison);
     const bool is_first = comparison.first && !first;
     if (!is_first && !(options.trace && cases == 1)) continue;
     ASSIGN_OR_RETURN(const Comparison closer, look_closely(model, runner, drawn, options.trace));
@@ -115,21 +119,24 @@ Result<Totals> run_cases(const IdentityOptions& options, const Model& model,
 
 Status identity(const IdentityOptions& options) {
   ASSIGN_OR_RETURN(const ModelOptions model_options, model_options_of(options.session));
+  ASSIGN_OR_RETURN(const AttentionMode attention, attention_of(options.session));
   const std::shared_ptr<ThreadPool> pool = make_pool(options.session);
   ASSIGN_OR_RETURN(const auto model, load_model(options.session.model_dir, model_options, *pool));
   ASSIGN_OR_RETURN(const IdentityLimits limits, limits_of(options, *model, pool->threads()));
   std::optional<FirstDifferent> first;
-  ASSIGN_OR_RETURN(const Totals totals, run_cases(options, *model, limits, first));
+  ASSIGN_OR_RETURN(const Totals totals, run_cases(options, *model, limits, attention, first));
   Json line = {{"model", model->name},
                {"weights", to_string(model->options.weight_type)},
                {"kv", to_string(model_options.kv_type)},
                {"isa", to_string(model_options.isa)},
+               {"attention", to_string(attention)},
                {"threads_max", limits.threads_max},
                {"tokens_max", limits.tokens_max},
                {"cases", totals.cases},
                {"tokens_compared", totals.tokens},
                {"pages_compared", totals.pages},
                {"logits_compared", totals.logits},
+               {"selected_tokens", totals.selected_tokens},
                {"reused_tokens", totals.reused_tokens},
                {"mates", totals.mates},
                {"mates_sharing_pages", totals.sharing_mates},

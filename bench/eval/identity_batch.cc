@@ -24,8 +24,13 @@ size_t SliceSizes::next(size_t left, Random& random) const {
 }
 
 IdentityBatch::IdentityBatch(const IdentityCase& drawn, IdentityRun& run, Transformer& transformer,
-                             Random& random)
-    : drawn_(drawn), run_(run), transformer_(transformer), random_(random), sizes_(drawn.slice) {
+                             const AttentionMode& attention, Random& random)
+    : drawn_(drawn),
+      run_(run),
+      transformer_(transformer),
+      attention_(attention),
+      random_(random),
+      sizes_(drawn.slice) {
   sequences_.push_back({nullptr, drawn.ids, run.pages, static_cast<size_t>(drawn.prefix), true});
   for (const MatePlan& mate : drawn.mates) {
     sequences_.push_back({&mate, mate.ids, {}, 0, !mate.shares_pages});
@@ -40,7 +45,7 @@ void IdentityBatch::start_mates() {
   for (Sequence& mate : sequences_) {
     if (mate.plan == nullptr || mate.plan->start == 0) continue;
     mate.done = static_cast<size_t>(mate.plan->start);
-    slices.push_back({std::span(mate.ids).first(mate.done), 0, mate.pages, 0});
+    slices.push_back({std::span(mate.ids).first(mate.done), 0, mate.pages, 0, nullptr, attention_});
   }
   CHECK(transformer_.forward(slices, nullptr).ok());
 }
@@ -114,7 +119,8 @@ void IdentityBatch::call() {
       outputs = wanted;
     }
     slices.push_back({std::span(sequence.ids).subspan(sequence.done, take),
-                      static_cast<int64_t>(sequence.done), sequence.pages, wanted});
+                      static_cast<int64_t>(sequence.done), sequence.pages, wanted, nullptr,
+                      attention_});
     sequence.done += take;
     rows += wanted;
   }

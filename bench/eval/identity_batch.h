@@ -29,7 +29,7 @@ class IdentityBatch {
   // `run` has the pages of the sequence, in which the prefix is already computed, and receives its
   // results.
   IdentityBatch(const IdentityCase& drawn, IdentityRun& run, Transformer& transformer,
-                Random& random);
+                const AttentionMode& attention, Random& random);
 
   // Computes the tokens that mates have before the first call.
   void start_mates();
@@ -60,6 +60,7 @@ class IdentityBatch {
   const IdentityCase& drawn_;
   IdentityRun& run_;
   Transformer& transformer_;
+  const AttentionMode attention_;
   Random& random_;
   const SliceSizes sizes_;
   std::vector<Sequence> sequences_;  // the first one is the case's

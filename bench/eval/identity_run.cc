@@ -37,7 +37,7 @@ void record_slice(Transformer& transformer, const int& index, LayerStates& state
 
 Result<std::unique_ptr<PageHeap>> PageHeap::create(const KvLayout& layout, size_t count,
                                                    Random* random) {
-  ASSIGN_OR_RETURN(PageArena arena, PageArena::create(layout.page_bytes(), count));
+  ASSIGN_OR_RETURN(PageArena arena, PageArena::create(layout.indexed_page_bytes(), count));
   std::unique_ptr<PageHeap> heap(new PageHeap(std::move(arena)));
   for (size_t page = count; page > 0; --page) {
     heap->free_.push_back(static_cast<PageIndex>(page - 1));
@@ -107,14 +107,20 @@ Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool re
   const size_t wanted_from = tokens - static_cast<size_t>(drawn.outputs);
   for (size_t page = 0; page < pages_of(tokens); ++page) run.pages.push_back(run.heap->take());
   float* hidden = run.hidden.data();
+  const int64_t selected_before = one.selected_tokens();
   for (size_t begin = 0; begin < tokens; begin += kReferenceSlice) {
     const size_t end = std::min(tokens, begin + kReferenceSlice);
     const size_t outputs = end - std::max(begin, std::min(end, wanted_from));
     const Slice slice = {std::span(drawn.ids).subspan(begin, end - begin),
-                         static_cast<int64_t>(begin), run.pages, static_cast<int>(outputs)};
+                         static_cast<int64_t>(begin),
+                         run.pages,
+                         static_cast<int>(outputs),
+                         nullptr,
+                         attention_};
     CHECK(one.forward(std::span(&slice, 1), hidden).ok());
     hidden += outputs * width;
   }
+  run.selected_tokens = one.selected_tokens() - selected_before;
   // The logits are computed one by one, as decoding does.
   for (int row = 0; row < drawn.outputs; ++row) {
     one.logits(run.hidden.data() + row * width, 1,
@@ -141,8 +147,12 @@ void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, Identi
   SliceSizes sizes(drawn.donor_slice);
   for (size_t done = 0; done < tokens;) {
     const size_t take = sizes.next(tokens - done, random);
-    const Slice slice = {std::span(drawn.donor_ids).subspan(done, take), static_cast<int64_t>(done),
-                         pages, 0};
+    const Slice slice = {std::span(drawn.donor_ids).subspan(done, take),
+                         static_cast<int64_t>(done),
+                         pages,
+                         0,
+                         nullptr,
+                         attention_};
     CHECK(donor.forward(std::span(&slice, 1), nullptr).ok());
     done += take;
   }
@@ -162,7 +172,7 @@ Result<IdentityRun> IdentityRunner::variant(const IdentityCase& drawn, bool reco
   if (drawn.prefix > 0) run_donor(drawn, random, run, record);
   while (run.pages.size() < pages_of(drawn.ids.size())) run.pages.push_back(run.heap->take());
   Transformer& with_threads = transformer(drawn.threads);
-  IdentityBatch batch(drawn, run, with_threads, random);
+  IdentityBatch batch(drawn, run, with_threads, attention_, random);
   batch.start_mates();
   if (record) record_slice(with_threads, batch.main_index(), run.layers);
   batch.finish();

@@ -49,16 +49,18 @@ struct LayerStates {
 struct IdentityRun {
   std::unique_ptr<PageHeap> heap;
   std::vector<uint8_t*> pages;
-  std::vector<float> hidden;  // [outputs, hidden_size]
-  std::vector<float> logits;  // [outputs, vocab_size]
-  LayerStates layers;         // if they were asked for
-  int sharing_mates = 0;      // mates that used pages of the sequence as their own
+  std::vector<float> hidden;    // [outputs, hidden_size]
+  std::vector<float> logits;    // [outputs, vocab_size]
+  LayerStates layers;           // if they were asked for
+  int64_t selected_tokens = 0;  // of the reference: tokens that selected, in some layer
+  int sharing_mates = 0;        // mates that used pages of the sequence as their own
 };
 
 // One thread; the model must outlive it.
 class IdentityRunner {
  public:
-  explicit IdentityRunner(const Model& model) : model_(model) {}
+  explicit IdentityRunner(const Model& model, const AttentionMode& attention = {})
+      : model_(model), attention_(attention) {}
 
   // Computes the sequence alone, on one thread, in slices of 64. `record`: with the states of
   // layers. Errors: those of PageArena::create.
@@ -81,6 +83,7 @@ class IdentityRunner {
   void run_donor(const IdentityCase& drawn, Random& random, IdentityRun& run, bool record);
 
   const Model& model_;
+  const AttentionMode attention_;
   std::map<int, Threads> threads_;  // by the number of threads
 };
 

@@ -69,12 +69,14 @@ Result<Json> run_task(Session& session, const LongTask& task, LongScores& scores
                     " tokens; the model's context holds " + std::to_string(context_tokens);
     return line;
   }
+  const int64_t selected_before = session.selected_tokens();
   ASSIGN_OR_RETURN(const std::string output, answer_to(session, prompt->token_ids));
   const bool correct = trimmed(output) == trimmed(task.answer);
   scores.add(task, correct);
   line["answer"] = task.answer;
   line["output"] = trimmed(output);
   line["correct"] = correct;
+  line["selected_tokens"] = session.selected_tokens() - selected_before;
   line["seconds"] = static_cast<double>(system_clock().monotonic_us() - start_us) / 1e6;
   return line;
 }

@@ -61,9 +61,11 @@ void add_session_options(CLI::App* command, SessionOptions& options) {
 
 void add_attention(CLI::App* command, SessionOptions& options) {
   command
-      ->add_option("--attention", options.attention,
-                   "dense, or window:W:S: a token sees the W latest tokens and the first S; window "
-                   "is window:4096:64")
+      ->add_option(
+          "--attention", options.attention,
+          "dense; window:W:S: a token sees the W latest tokens and the first S (window is "
+          "window:4096:64); select:B:D: in layers after the first D, a token sees B tokens "
+          "whose pages fit best, and the latest ones (select is select:4096:0)")
       ->capture_default_str();
 }
 
@@ -186,6 +188,7 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   auto* identity_command =
       app.add_subcommand("identity", "proves that bits do not depend on how work is arranged");
   add_session_options(identity_command, options.session);
+  add_attention(identity_command, options.session);
   identity_command->remove_option(identity_command->get_option("--threads"));
   identity_command
       ->add_option("--threads-max", options.session.threads,

@@ -124,6 +124,7 @@ Status nll(const NllOptions& options) {
   }
   const int64_t predicted = int64_t{windows} * options.window;
   RETURN_IF_ERROR(write_line({{"attention", to_string(session->attention())},
+                              {"selected_tokens", session->selected_tokens()},
                               {"window", options.window},
                               {"windows", windows},
                               {"nll_sum", sums},

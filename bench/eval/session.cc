@@ -34,7 +34,7 @@ Result<ModelOptions> model_options_of(const SessionOptions& options) {
 }
 
 Result<AttentionMode> attention_of(const SessionOptions& options) {
-  Result<AttentionMode> mode = parse_attention_mode(options.attention);
+  Result<AttentionMode> mode = parse_any_attention_mode(options.attention);
   if (mode.ok()) return mode;
   return invalid_argument("--attention", mode.error().message);
 }
@@ -77,13 +77,18 @@ Session::Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model,
 Status Session::make_room(const SessionOptions& options) {
   const KvLayout& layout = model_->kv_layout;
   const size_t pages = (model_->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
+  if (options.kv_memory > 0 && attention_.selected > 0) {
+    return invalid_argument("--kv-memory",
+                            "cannot be used with --attention select, which needs all of K and V in "
+                            "memory");
+  }
   if (options.kv_memory > 0) {
     ASSIGN_OR_RETURN(spilled_, bench::SpilledChain::create(layout, static_cast<int64_t>(pages),
                                                            static_cast<uint64_t>(options.kv_memory),
                                                            kSpilledSliceTokens, options.spill_dir));
     return {};
   }
-  ASSIGN_OR_RETURN(arena_, PageArena::create(layout.page_bytes(), pages));
+  ASSIGN_OR_RETURN(arena_, PageArena::create(layout.indexed_page_bytes(), pages));
   for (PageIndex page = 0; page < arena_->page_count(); ++page) {
     pages_.push_back(arena_->data(page));
   }

@@ -59,6 +59,8 @@ class Session {
   const Model& model() const { return *model_; }
   const AttentionMode& attention() const { return attention_; }
   int64_t length() const { return length_; }
+  // The number of tokens so far that selected, in some layer.
+  int64_t selected_tokens() const { return transformer_.selected_tokens(); }
 
   // Forgets the chain.
   void clear() { length_ = 0; }

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "kernels/page_index.h"
+#include "model/page_choice.h"
+
 namespace cascade::speed {
 namespace {
 
@@ -37,17 +40,23 @@ Work matrix_work(const Weights& weights, double rows, double head_rows) {
   return work;
 }
 
-Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64_t end) {
-  // Each query head multiplies with K and with V of every key it sees.
-  double keys = 0;
-  for (const int window : config.window) {
+Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64_t end,
+                    const AttentionMode& mode) {
+  // Each query head multiplies with K and V of every key it sees, and with the index of every page
+  // that it may choose.
+  double keys = 0, means = 0;
+  for (int layer = 0; layer < static_cast<int>(config.window.size()); ++layer) {
+    const AttentionMode of_layer = selecting_mode(mode, layer, config.window[layer]);
     for (int64_t position = begin; position < end; ++position) {
-      const int64_t seen = window > 0 ? std::min<int64_t>(position + 1, window) : position + 1;
-      keys += static_cast<double>(seen);
+      keys += static_cast<double>(keys_seen(of_layer, position));
+      if (!selects(of_layer, position)) continue;
+      const PageRange candidates = select_candidates(position);
+      means += static_cast<double>(kPageClusters * (candidates.end - candidates.begin));
     }
   }
-  const double ops = 2.0 * 2.0 * config.head_dim * config.query_heads * keys;
-  return type == KvType::kInt8 ? Work{0, ops, 0} : Work{ops, 0, 0};
+  const double ops_of_key = 2.0 * config.head_dim * config.query_heads;
+  const double ops = 2 * ops_of_key * keys, index_ops = ops_of_key * means;
+  return type == KvType::kInt8 ? Work{0, ops + index_ops, 0} : Work{ops, index_ops, 0};
 }
 
 double kv_bytes(const KvLayout& layout, int64_t tokens) {
@@ -55,10 +64,23 @@ double kv_bytes(const KvLayout& layout, int64_t tokens) {
 }
 
 double kv_read_bytes(const ModelConfig& config, const KvLayout& layout, int64_t batch,
-                     int64_t depth, int64_t shared) {
+                     int64_t depth, int64_t shared, const AttentionMode& mode) {
   double bytes = 0;
-  for (const int window : config.window) {
-    const int64_t first = window > 0 ? std::max<int64_t>(0, depth + 1 - window) : 0;
+  for (int layer = 0; layer < static_cast<int>(config.window.size()); ++layer) {
+    const AttentionMode of_layer = selecting_mode(mode, layer, config.window[layer]);
+    if (selects(of_layer, depth)) {
+      const PageRange candidates = select_candidates(depth);
+      const int64_t count = candidates.end - candidates.begin;
+      const int64_t common = std::clamp<int64_t>(shared / kPageTokens - candidates.begin, 0, count);
+      bytes += static_cast<double>(common + batch * (count - common)) *
+               static_cast<double>(layout.page_index_bytes) * layout.kv_heads;
+      // Sequences with common pages may all choose the same ones.
+      const int64_t readers = common > 0 ? 1 : batch;
+      bytes += kv_bytes(layout, readers * (keys_seen(of_layer, depth) - 1)) / layout.layers;
+      continue;
+    }
+    const int64_t first =
+        of_layer.window > 0 ? std::max<int64_t>(0, depth + 1 - of_layer.window) : 0;
     const int64_t together = std::max<int64_t>(0, std::min(shared, depth) - first);
     const int64_t apart = depth - first - together;
     bytes += kv_bytes(layout, together + batch * apart) / layout.layers;

@@ -8,6 +8,7 @@
 #include "base/number_types.h"
 #include "bench/speed/peak.h"
 #include "cache/kv_view.h"
+#include "model/attention_mode.h"
 #include "model/config.h"
 #include "model/weights.h"
 
@@ -29,18 +30,19 @@ double bound_s(const Work& work, const Peak& peak);
 // Weights are read once.
 Work matrix_work(const Weights& weights, double rows, double head_rows);
 
-// The work of attention for tokens [begin, end) of one sequence; each attends to itself and all
-// tokens before it. It has no bytes: how much is read from memory depends on which sequences share
-// it.
-Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64_t end);
+// The work of attention for tokens [begin, end) of one sequence, which attend in `mode`. It has no
+// bytes: how much is read from memory depends on which sequences share it.
+Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64_t end,
+                    const AttentionMode& mode = {});
 
 // The bytes of K and V of `tokens` tokens.
 double kv_bytes(const KvLayout& layout, int64_t tokens);
 
 // The bytes of K and V that the next tokens of `batch` sequences read. Each sequence has `depth`
 // tokens already, and the first `shared` of them are in the same memory. A layer with a window
-// reads only what the window shows.
+// reads only what the window shows (the sinks of a mode are left out). Where sequences select, each
+// reads indexes and chosen pages for itself, unless they are common: then these count once.
 double kv_read_bytes(const ModelConfig& config, const KvLayout& layout, int64_t batch,
-                     int64_t depth, int64_t shared);
+                     int64_t depth, int64_t shared, const AttentionMode& mode = {});
 
 }  // namespace cascade::speed

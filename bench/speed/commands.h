@@ -39,6 +39,7 @@ struct ModelBenchOptions {
   std::vector<int64_t> batches;  // decode
   int64_t depth = 0;             // prefill: the number of tokens before the measured ones
   std::vector<int64_t> depths;   // decode: as `depth`, several; empty: the usual ones
+  std::vector<std::string> attention = {"dense"};
   int64_t shared_prefix = 0;     // decode: also with this many common tokens; 0: not
   // The memory of K and V of one sequence: what it has more is read from a file. 0: all that it
   // needs.

@@ -94,6 +94,8 @@ void add_model_options(CLI::App* command, ModelBenchOptions& options) {
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--state-dir", options.state_dir,
                       "where packed weights are kept (default: nowhere)");
+  add_list(command, "--attention", options.attention,
+           "attention modes: dense, window:W:S, select:B:D");
   bench::add_spill_options(command, options.kv_memory, options.spill_dir);
 }
 

@@ -49,8 +49,8 @@ Status check_context(const Demand& demand, const ModelConfig& config) {
 // Checks that the machine's memory holds the pages, the logits, and what measuring the bandwidth on
 // `threads` threads takes. The weights are in memory already.
 Status check_memory(const Demand& demand, const Model& model, int threads) {
-  const double all_bytes =
-      static_cast<double>(demand.pages()) * static_cast<double>(model.kv_layout.page_bytes());
+  const double all_bytes = static_cast<double>(demand.pages()) *
+                           static_cast<double>(model.kv_layout.indexed_page_bytes());
   const auto bytes_max = static_cast<double>(demand.kv_memory);
   const double pages_bytes = demand.kv_memory > 0 ? std::min(all_bytes, bytes_max) : all_bytes;
   const double logits_bytes =
@@ -113,7 +113,7 @@ class Bench {
                                             options.spill_dir));
     } else {
       ASSIGN_OR_RETURN(bench->arena_,
-                       PageArena::create(model.kv_layout.page_bytes(), demand.pages()));
+                       PageArena::create(model.kv_layout.indexed_page_bytes(), demand.pages()));
     }
     bench->transformer_ = std::make_unique<Transformer>(model.config, model.weights, *setup.kernels,
                                                         model.kv_layout, *setup.pool);
@@ -161,6 +161,11 @@ class Bench {
   // The bytes of K and V that were read from the file so far.
   uint64_t bytes_read() const { return spilled_ ? spilled_->bytes_read() : 0; }
 
+  // The mode of the tokens that are computed from here on. Speed does not depend on the mode in
+  // which the pages were filled, as long as they have an index if the mode selects.
+  void attend(const AttentionMode& mode) { mode_ = mode; }
+  const AttentionMode& mode() const { return mode_; }
+
   // Computes tokens [begin, end) into the sequence's pages, and the logits of the last token.
   // Errors: those of SpilledChain.
   Status prefill(const BenchSequence& sequence, int64_t begin, int64_t end) {
@@ -194,9 +199,11 @@ class Bench {
   // Brings the pages of tokens [begin, end) into memory, and returns the slice of these tokens.
   Result<Slice> slice_of(const BenchSequence& sequence, int64_t begin, int64_t end, int outputs) {
     const auto ids = std::span(ids_).subspan(begin, end - begin);
-    if (sequence.spilled == nullptr) return Slice{ids, begin, sequence.pages, outputs};
+    if (sequence.spilled == nullptr) {
+      return Slice{ids, begin, sequence.pages, outputs, nullptr, mode_};
+    }
     RETURN_IF_ERROR(sequence.spilled->bring(begin, end));
-    return Slice{ids, begin, sequence.spilled->pages(), outputs, sequence.spilled};
+    return Slice{ids, begin, sequence.spilled->pages(), outputs, sequence.spilled, mode_};
   }
 
   void logits(const float* hidden, int rows) {
@@ -212,6 +219,7 @@ class Bench {
   std::unique_ptr<Transformer> transformer_;
   std::vector<int32_t> ids_;
   std::vector<float> logits_;
+  AttentionMode mode_;
 };
 
 // The pages of each sequence of one row of `decode`. All sequences have `depth` tokens already.
@@ -222,7 +230,7 @@ using Batch = std::vector<BenchSequence>;
 Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
   const int64_t needed = pages_of(depth + kDecodeSteps);
   const int64_t common = shared / kPageTokens;
-  const size_t page_bytes = bench.model().kv_layout.page_bytes();
+  const size_t page_bytes = bench.model().kv_layout.indexed_page_bytes();
   Batch result = {bench.sequence(depth + kDecodeSteps)};
   int64_t next = needed;
   for (int64_t i = 1; i < batch; ++i) {
@@ -268,11 +276,14 @@ Result<double> add_decode_row(Bench& bench, Report& report, const DecodeCase& de
   const Model& model = bench.model();
   Work work = matrix_work(model.weights, static_cast<double>(batch), static_cast<double>(batch));
   for (int64_t i = 0; i < batch; ++i) {
-    work += attention_work(model.config, model.options.kv_type, depth, depth + 1);
+    work += attention_work(model.config, model.options.kv_type, depth, depth + 1, bench.mode());
   }
-  work.bytes += kv_read_bytes(model.config, model.kv_layout, batch, depth, shared);
+  work.bytes += kv_read_bytes(model.config, model.kv_layout, batch, depth, shared, bench.mode());
   const double step_s = samples.samples().median() / kDecodeSteps;
-  OrderedJson row = {{"batch", batch}, {"depth", depth}, {"shared_prefix", shared}};
+  OrderedJson row = {{"attention", to_string(bench.mode())},
+                     {"batch", batch},
+                     {"depth", depth},
+                     {"shared_prefix", shared}};
   add_rate(row, "tokens_per_s", static_cast<double>(batch * kDecodeSteps), 1, samples.samples());
   const double rate = static_cast<double>(batch) / step_s;
   if (options.shared_prefix > 0) row["rate_to_private"] = shared > 0 ? rate / private_rate : 1.0;
@@ -293,10 +304,72 @@ Result<double> add_decode_row(Bench& bench, Report& report, const DecodeCase& de
   return rate;
 }
 
+// Returns the tokens per second. `first_rate` is that of the first row; 0 if this is it.
+Result<double> add_prefill_row(Bench& bench, Report& report, int64_t depth, int64_t tokens,
+                               double first_rate, const ModelBenchOptions& options) {
+  const Model& model = bench.model();
+  const BenchSequence sequence = bench.sequence(depth + tokens);
+  const uint64_t read_before = bench.bytes_read();
+  Status done;
+  const auto [samples, peak_memory] = bench.measure(options.common.repeats, [&] {
+    if (done.ok()) done = bench.prefill(sequence, depth, depth + tokens);
+  });
+  RETURN_IF_ERROR(std::move(done));
+  Work work;
+  for (int64_t from = 0; from < tokens; from += kSliceTokens) {
+    const auto rows = static_cast<double>(std::min<int64_t>(kSliceTokens, tokens - from));
+    work += matrix_work(model.weights, rows, from + kSliceTokens >= tokens ? 1 : 0);
+  }
+  work += attention_work(model.config, model.options.kv_type, depth, depth + tokens, bench.mode());
+  const double seconds = samples.samples().median();
+  const double rate = static_cast<double>(tokens) / seconds;
+  const Peak peak = samples.median_peak();
+  OrderedJson row = {{"attention", to_string(bench.mode())}, {"depth", depth}, {"tokens", tokens}};
+  add_rate(row, "tokens_per_s", static_cast<double>(tokens), 1, samples.samples());
+  row["gop_per_s"] = (work.f32_ops + work.int8_ops) / seconds / 1e9;
+  row["peak_f32_gflop_per_s"] = peak.f32_flop_per_s / 1e9;
+  row["peak_int8_gop_per_s"] = peak.int8_op_per_s / 1e9;
+  row["share_of_bound"] =
+      samples.share([&](double s, const Peak& around) { return bound_s(work, around) / s; });
+  row["rate_to_first_row"] = first_rate > 0 ? rate / first_rate : 1.0;
+  if (options.kv_memory > 0) {
+    add_reads(row, bench.bytes_read() - read_before, options.common.repeats, seconds);
+  }
+  row["peak_memory_mb"] = static_cast<double>(peak_memory) / 1e6;
+  report.add(std::move(row));
+  return rate;
+}
+
+// The modes that `options` ask for. Errors: kInvalidArgument, field "--attention".
+Result<std::vector<AttentionMode>> modes_of(const ModelBenchOptions& options) {
+  std::vector<AttentionMode> modes;
+  for (const std::string& text : options.attention) {
+    const Result<AttentionMode> mode = parse_any_attention_mode(text);
+    if (!mode.ok()) return invalid_argument("--attention", mode.error().message);
+    if (mode->selected > 0 && options.kv_memory > 0) {
+      return invalid_argument("--attention",
+                              "select needs all of K and V in memory, so it cannot be "
+                              "used with --kv-memory");
+    }
+    modes.push_back(*mode);
+  }
+  return modes;
+}
+
+// Computes tokens [0, end), with indexes if one of the modes selects.
+Status fill(Bench& bench, std::span<const AttentionMode> modes, int64_t end) {
+  if (end <= 0) return {};
+  const auto selecting =
+      std::ranges::find_if(modes, [](const AttentionMode& mode) { return mode.selected > 0; });
+  bench.attend(selecting == modes.end() ? modes.front() : *selecting);
+  return bench.prefill(bench.sequence(end), 0, end);
+}
+
 }  // namespace
 
 Status prefill(const ModelBenchOptions& options) {
   const int64_t depth = options.depth;
+  ASSIGN_OR_RETURN(const std::vector<AttentionMode> modes, modes_of(options));
   ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(options.model_dir));
   const int64_t room = std::max<int64_t>(1, config.context_tokens_max - depth);
   const std::vector<int64_t> lengths =
@@ -306,41 +379,16 @@ Status prefill(const ModelBenchOptions& options) {
                          options.kv_memory > 0 ? "--kv-memory" : "--tokens", options.kv_memory};
   RETURN_IF_ERROR(check_context(demand, config));
   ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "prefill", demand));
-  const Model& model = bench->model();
-  const BenchSequence sequence = bench->sequence(longest);
-  if (depth > 0) RETURN_IF_ERROR(bench->prefill(sequence, 0, depth));
+  RETURN_IF_ERROR(fill(*bench, modes, depth));
   Report report(bench->header_row());
   double first_rate = 0;
   for (const int64_t tokens : lengths) {
-    const uint64_t read_before = bench->bytes_read();
-    Status done;
-    const auto [samples, peak_memory] = bench->measure(options.common.repeats, [&] {
-      if (done.ok()) done = bench->prefill(sequence, depth, depth + tokens);
-    });
-    RETURN_IF_ERROR(std::move(done));
-    Work work;
-    for (int64_t from = 0; from < tokens; from += kSliceTokens) {
-      const auto rows = static_cast<double>(std::min<int64_t>(kSliceTokens, tokens - from));
-      work += matrix_work(model.weights, rows, from + kSliceTokens >= tokens ? 1 : 0);
+    for (const AttentionMode& mode : modes) {
+      bench->attend(mode);
+      ASSIGN_OR_RETURN(const double rate,
+                       add_prefill_row(*bench, report, depth, tokens, first_rate, options));
+      if (first_rate == 0) first_rate = rate;
     }
-    work += attention_work(model.config, model.options.kv_type, depth, depth + tokens);
-    const double seconds = samples.samples().median();
-    const double rate = static_cast<double>(tokens) / seconds;
-    if (first_rate == 0) first_rate = rate;
-    const Peak peak = samples.median_peak();
-    OrderedJson row = {{"depth", depth}, {"tokens", tokens}};
-    add_rate(row, "tokens_per_s", static_cast<double>(tokens), 1, samples.samples());
-    row["gop_per_s"] = (work.f32_ops + work.int8_ops) / seconds / 1e9;
-    row["peak_f32_gflop_per_s"] = peak.f32_flop_per_s / 1e9;
-    row["peak_int8_gop_per_s"] = peak.int8_op_per_s / 1e9;
-    row["share_of_bound"] =
-        samples.share([&](double s, const Peak& around) { return bound_s(work, around) / s; });
-    row["rate_to_first_row"] = rate / first_rate;
-    if (options.kv_memory > 0) {
-      add_reads(row, bench->bytes_read() - read_before, options.common.repeats, seconds);
-    }
-    row["peak_memory_mb"] = static_cast<double>(peak_memory) / 1e6;
-    report.add(std::move(row));
   }
   return print(report, options.common);
 }
@@ -351,6 +399,7 @@ Status decode(const ModelBenchOptions& options) {
         "--shared-prefix",
         "must be 0 or at least " + std::to_string(kPageTokens) + ": sequences share whole pages");
   }
+  ASSIGN_OR_RETURN(const std::vector<AttentionMode> modes, modes_of(options));
   ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(options.model_dir));
   const int64_t room = std::max<int64_t>(0, config.context_tokens_max - kDecodeSteps);
   const std::vector<int64_t> depths =
@@ -371,18 +420,19 @@ Status decode(const ModelBenchOptions& options) {
                          options.kv_memory > 0 ? "--kv-memory" : "--batch", options.kv_memory};
   RETURN_IF_ERROR(check_context(demand, config));
   ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "decode", demand));
-  if (longest > kDecodeSteps) {
-    RETURN_IF_ERROR(bench->prefill(bench->sequence(longest), 0, longest - kDecodeSteps));
-  }
+  RETURN_IF_ERROR(fill(*bench, modes, longest - kDecodeSteps));
   Report report(bench->header_row());
   // The pages of the deepest sequence also hold every shorter one; the copies are made from them.
   for (const int64_t depth : depths) {
     const int64_t shared = std::min(options.shared_prefix, depth) / kPageTokens * kPageTokens;
     for (const int64_t batch : options.batches) {
-      ASSIGN_OR_RETURN(const double alone,
-                       add_decode_row(*bench, report, {batch, depth, 0}, 0, options));
-      if (batch == 1 || shared == 0) continue;
-      RETURN_IF_ERROR(add_decode_row(*bench, report, {batch, depth, shared}, alone, options));
+      for (const AttentionMode& mode : modes) {
+        bench->attend(mode);
+        ASSIGN_OR_RETURN(const double alone,
+                         add_decode_row(*bench, report, {batch, depth, 0}, 0, options));
+        if (batch == 1 || shared == 0) continue;
+        RETURN_IF_ERROR(add_decode_row(*bench, report, {batch, depth, shared}, alone, options));
+      }
     }
   }
   return print(report, options.common);

@@ -127,6 +127,13 @@ struct V16 {
     };
     return {blend(a.low, bits & 0xFF), blend(a.high, bits >> 8)};
   }
+  // A bit for each lane where a >= b.
+  static uint16_t at_least(V16 a, V16 b) {
+    const auto bits = [](__m256 x, __m256 y) {
+      return _mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_GE_OQ));
+    };
+    return static_cast<uint16_t>(bits(a.low, b.low) | bits(a.high, b.high) << 8);
+  }
   // Lanes by halves: j += j+8, j += j+4, j += j+2, j += j+1.
   float sum() const {
     const __m256 half = _mm256_add_ps(low, high);

@@ -80,6 +80,8 @@ struct V16 {
   static V16 select(uint16_t bits, V16 a, float fill) {
     return {_mm512_mask_mov_ps(_mm512_set1_ps(fill), bits, a.v)};
   }
+  // A bit for each lane where a >= b.
+  static uint16_t at_least(V16 a, V16 b) { return _mm512_cmp_ps_mask(a.v, b.v, _CMP_GE_OQ); }
   // Lanes by halves: j += j+8, j += j+4, j += j+2, j += j+1.
   float sum() const {
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));

@@ -3,6 +3,7 @@
 #include "kernels/avx512/v16.h"
 #include "kernels/avx512vnni/vnni_dot.h"
 #include "kernels/generic/attention.h"
+#include "kernels/generic/page_choice.h"
 #include "kernels/generic/quantized.h"
 #include "kernels/generic/write_kv.h"
 #include "kernels/table.h"
@@ -19,6 +20,7 @@ const Kernels& avx512vnni_kernels() {
     table.quantize_row = generic::quantize_row<V, D>;
     table.write_kv = generic::write_kv<V, D>;
     table.attention = generic::attention<V, D>;
+    table.choose_pages = generic::choose_pages<V, D>;
     return table;
   }();
   return kTable;

@@ -14,9 +14,13 @@
 
 namespace cascade::generic {
 
-// The keys of tile `tile` that a row at `position` sees, as bits.
-[[gnu::always_inline]] inline uint64_t visible_keys(const AttentionArgs& args, int position,
-                                                    int tile) {
+// The keys of tile `tile` that a row sees, as bits.
+[[gnu::always_inline]] inline uint64_t visible_keys(const AttentionArgs& args, int row, int tile) {
+  const int position = args.positions[row];
+  if (tile > position / kTileKeys) return 0;
+  if (args.chosen != nullptr && args.chosen[row] != nullptr) {
+    if ((args.chosen[row][tile / 64] >> (tile % 64) & 1) == 0) return 0;
+  }
   const auto below = [first = tile * kTileKeys](int key) {
     const int count = key - first;
     return count <= 0 ? 0 : count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
@@ -178,13 +182,14 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
   }
 }
 
-// Adds one tile of the split to all rows that see it, and marks these rows in `seen`.
+// Adds one tile of the split to all rows that see it, and marks these rows in `seen`. `next_tile`
+// is the tile that comes next, or a larger number than any.
 template <class V, class D, KvType kType>
 inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& scratch, int tile,
-                           int last_tile, bool* seen) {
+                           int next_tile, int last_tile, bool* seen) {
   uint64_t visible[kAttentionRowsMax];
   for (int row = 0; row < args.rows; ++row) {
-    visible[row] = visible_keys(args, args.positions[row], tile);
+    visible[row] = visible_keys(args, row, tile);
   }
   for (int begin = 0; begin < args.rows;) {
     if (visible[begin] == 0) {
@@ -196,12 +201,49 @@ inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& sc
     for (; end < args.rows && visible[end] != 0 && args.pages[end][tile] == page; ++end) {
       seen[end] = true;
     }
-    const bool more = tile < args.positions[begin] / kTileKeys && tile < last_tile;
-    const uint8_t* next_page = more ? args.pages[begin][tile + 1] : nullptr;
+    const bool more = next_tile <= args.positions[begin] / kTileKeys && next_tile <= last_tile;
+    const uint8_t* next_page = more ? args.pages[begin][next_tile] : nullptr;
     add_tile<V, D, kType>(args, scratch, page, next_page, visible, begin, end);
     begin = end;
   }
 }
+
+// Finds the tiles that some row may see. With a window, it skips those between the sinks and the
+// first window. If all rows chose pages, it skips those that no row chose.
+struct TileOrder {
+  const AttentionArgs& args;
+  int last_tile;
+  int sink_tiles;
+  int window_tile;
+  bool some_dense;
+
+  [[gnu::always_inline]] TileOrder(const AttentionArgs& of, int earliest, int last)
+      : args(of), last_tile(last) {
+    const int window_begin = args.window > 0 ? earliest + 1 - args.window : 0;
+    window_tile = window_begin > 0 ? window_begin / kTileKeys : 0;
+    sink_tiles = args.window > 0 ? (args.sinks + kTileKeys - 1) / kTileKeys : 0;
+    some_dense = args.chosen == nullptr;
+    for (int row = 0; row < args.rows && !some_dense; ++row) {
+      some_dense = args.chosen[row] == nullptr;
+    }
+  }
+
+  // The first such tile from `tile` on; a larger number than last_tile if there is none.
+  [[gnu::always_inline]] int from(int tile) const {
+    if (tile >= sink_tiles && tile < window_tile) tile = window_tile;
+    if (some_dense) return tile;
+    for (; tile <= last_tile; tile = (tile / 64 + 1) * 64) {
+      uint64_t bits = 0;
+      for (int row = 0; row < args.rows; ++row) {
+        // Rows have no words after their position.
+        if (tile / 64 <= args.positions[row] / kTileKeys / 64) bits |= args.chosen[row][tile / 64];
+      }
+      bits >>= tile % 64;
+      if (bits != 0) return tile + __builtin_ctzll(bits);
+    }
+    return tile;
+  }
+};
 
 // Merges the split that has just ended into the splits before it.
 template <class V>
@@ -275,25 +317,21 @@ inline void attention_of_type(const AttentionArgs& args) {
     earliest = args.positions[row] < earliest ? args.positions[row] : earliest;
     latest = args.positions[row] > latest ? args.positions[row] : latest;
   }
-  // No row sees the tiles between the sinks and the first window.
   const int last_split = latest / kSplitKeys;
   const bool ends_here = last_split < args.split_end;
   const int last_tile = ends_here ? latest / kTileKeys : args.split_end * kSplitTiles - 1;
-  const int window_begin = args.window > 0 ? earliest + 1 - args.window : 0;
-  const int window_tile = window_begin > 0 ? window_begin / kTileKeys : 0;
-  const int sink_tiles = args.window > 0 ? (args.sinks + kTileKeys - 1) / kTileKeys : 0;
+  const TileOrder order(args, earliest, last_tile);
   bool any[kAttentionRowsMax] = {};
   if (args.totals != nullptr) load_totals<V>(args, scratch, any);
-  int tile = args.split_begin * kSplitTiles;
-  if (tile >= sink_tiles && tile < window_tile) tile = window_tile;
+  int tile = order.from(args.split_begin * kSplitTiles);
   while (tile <= last_tile) {
     bool seen[kAttentionRowsMax] = {};
     start_split<V>(args, scratch);
     const int split = tile / kSplitTiles;
     for (; tile <= last_tile && tile / kSplitTiles == split;) {
-      add_split_tile<V, D, kType>(args, scratch, tile, last_tile, seen);
-      ++tile;
-      if (tile >= sink_tiles && tile < window_tile) tile = window_tile;
+      const int next = order.from(tile + 1);
+      add_split_tile<V, D, kType>(args, scratch, tile, next, last_tile, seen);
+      tile = next;
     }
     for (int row = 0; row < args.rows; ++row) {
       if (!seen[row]) continue;

@@ -2,6 +2,7 @@
 #include "kernels/generic/attention.h"
 #include "kernels/generic/elementwise.h"
 #include "kernels/generic/gemm.h"
+#include "kernels/generic/page_choice.h"
 #include "kernels/generic/quantized.h"
 #include "kernels/generic/write_kv.h"
 #include "kernels/neon/i16.h"
@@ -28,6 +29,7 @@ const Kernels& neon_kernels() {
       .soft_cap = generic::soft_cap_row<V>,
       .write_kv = generic::write_kv<V, D>,
       .attention = generic::attention<V, D>,
+      .choose_pages = generic::choose_pages<V, D>,
       .log_sum_exp = generic::log_sum_exp<V>,
   };
   return kTable;

@@ -133,6 +133,15 @@ struct V16 {
       return vbslq_f32(mask, a.v[i], vdupq_n_f32(fill));
     });
   }
+  // A bit for each lane where a >= b.
+  static uint16_t at_least(const V16& a, const V16& b) {
+    const uint32x4_t first = {1, 2, 4, 8};
+    uint32_t bits = 0;
+    for (int i = 0; i < 4; ++i) {
+      bits |= vaddvq_u32(vandq_u32(vcgeq_f32(a.v[i], b.v[i]), first)) << (4 * i);
+    }
+    return static_cast<uint16_t>(bits);
+  }
   // Lanes by halves: j += j+8, j += j+4, j += j+2, j += j+1.
   float sum() const {
     const float32x4_t quarter = vaddq_f32(vaddq_f32(v[0], v[2]), vaddq_f32(v[1], v[3]));

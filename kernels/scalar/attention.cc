@@ -60,7 +60,11 @@ struct State {
 };
 
 // The keys of one tile that a row sees, as bits.
-uint64_t visible_keys(const AttentionArgs& args, int position, int tile) {
+uint64_t visible_keys(const AttentionArgs& args, int row, int tile) {
+  const int position = args.positions[row];
+  if (tile > position / kTileKeys) return 0;
+  const uint64_t* const chosen = args.chosen == nullptr ? nullptr : args.chosen[row];
+  if (chosen != nullptr && (chosen[tile / 64] >> (tile % 64) & 1) == 0) return 0;
   uint64_t visible = 0;
   for (int slot = 0; slot < kTileKeys; ++slot) {
     const int key = tile * kTileKeys + slot;
@@ -222,7 +226,7 @@ void attention(const AttentionArgs& args) {
       split.values.assign(args.head_dim, 0.0f);
       bool seen = false;
       for (int tile = begin; tile < begin + kSplitTiles && tile <= position / kTileKeys; ++tile) {
-        const uint64_t visible = visible_keys(args, position, tile);
+        const uint64_t visible = visible_keys(args, row, tile);
         if (visible == 0) continue;
         add_tile(args, query, args.pages[row][tile], visible, split);
         seen = true;

@@ -2,6 +2,7 @@
 #include "kernels/scalar/attention.h"
 #include "kernels/scalar/elementwise.h"
 #include "kernels/scalar/gemm.h"
+#include "kernels/scalar/page_choice.h"
 #include "kernels/scalar/quantized.h"
 #include "kernels/table.h"
 #include "kernels/write_kv.h"
@@ -24,6 +25,7 @@ const Kernels& scalar_kernels() {
       .soft_cap = scalar::soft_cap,
       .write_kv = write_kv,
       .attention = scalar::attention,
+      .choose_pages = scalar::choose_pages,
       .log_sum_exp = scalar::log_sum_exp,
   };
   return kTable;

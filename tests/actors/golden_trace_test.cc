@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "fefd2142a41b4d56538e69be73097ed530ae7b7ee52f804efba80b3bfa4f8d9c"},
+     "d40aee022b5ee157dcd8057745a7ad373d15401c3eb5cc64b6697d978269b546"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "3cf0754e9c2432bfe7f3bc0fb0f1e90c3bcc983910a320953d65f62fdcbaef95"},
+     "74c0e41666fb9c7d48a02ccf05fab4566ba8414e480e5e87cce2d780d1946bb5"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "fcb52b40b0774c67e59cebc3be36ca824aaeb5522ae8ac41d045f51c6e6ec33c"},
+     "2fe2f97746c9afdabf4307a27596463859d37f38dc1fab293ca794182f0f8401"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "a0babad534ce627313a21b932cec722e0b41d2910af2bbb1cea5aaaef696506b"},
+     "45b8a239350c0e16307ed142cf857a5cc60951d351569902ee18518351e4308f"},
 };
 
 uint64_t other_seed() {

@@ -309,6 +309,83 @@ TEST_P(Attention, sequences_that_share_pages_get_the_bits_they_get_alone) {
   }
 }
 
+// Every row has chosen pages of its own, or none; what it did not choose need not exist.
+TEST_P(Attention, rows_see_only_the_pages_that_they_chose) {
+  const auto& [type, head_dim, keys, window] = GetParam();
+  Random random(testing::test_seed());
+  const Cache cache(random, type, head_dim, keys);
+  constexpr size_t kRows = 12;
+  std::vector<GuardedFloats> queries;
+  std::vector<int32_t> positions;
+  std::vector<std::vector<uint64_t>> bits(kRows);
+  std::vector<std::vector<const uint8_t*>> pages(kRows, cache.pages);
+  std::vector<const uint64_t*> chosen(kRows);
+  std::vector<const uint8_t* const*> row_pages;
+  for (size_t row = 0; row < kRows; ++row) {
+    queries.push_back(random_floats(random, head_dim, 2));
+    positions.push_back(static_cast<int32_t>(random.below(uint64_t(keys))));
+    row_pages.push_back(pages[row].data());
+    if (row % 4 == 3) continue;
+    const int own = positions[row] / kTileKeys;
+    bits[row].assign(own / 64 + 1, 0);
+    for (int page = 0; page <= own; ++page) {
+      if (page != own && random.below(3) != 0) continue;
+      bits[row][page / 64] |= uint64_t{1} << (page % 64);
+    }
+    chosen[row] = bits[row].data();
+  }
+  std::vector<GuardedFloats> expected;
+  for (size_t row = 0; row < kRows; ++row) {
+    std::vector<const uint8_t*> left = cache.pages;
+    for (size_t page = 0; page < left.size() && chosen[row] != nullptr; ++page) {
+      const bool is_chosen =
+          page / 64 < bits[row].size() && (bits[row][page / 64] >> page % 64 & 1);
+      if (!is_chosen) left[page] = nullptr;
+    }
+    const std::vector<GuardedFloats> query = {queries[row]};
+    Call alone(cache, window, query, {positions[row]});
+    const uint8_t* const* of_row = left.data();
+    alone.args.pages = &of_row;
+    alone.args.chosen = &chosen[row];
+    scalar().attention(alone.args);
+    expected.push_back(std::move(alone.outputs[0]));
+  }
+  std::vector<const Kernels*> all = vector_kernels();
+  all.push_back(&scalar());
+  for (const Kernels* kernels : all) {
+    Call together(cache, window, queries, positions);
+    together.args.pages = row_pages.data();
+    together.args.chosen = chosen.data();
+    kernels->attention(together.args);
+    for (size_t row = 0; row < kRows; ++row) {
+      ASSERT_EQ(
+          std::memcmp(together.outputs[row].data(), expected[row].data(), head_dim * sizeof(float)),
+          0)
+          << to_string(kernels->isa) << " row " << row << " position " << positions[row];
+    }
+  }
+}
+
+TEST_P(Attention, choosing_all_pages_is_choosing_none) {
+  const auto& [type, head_dim, keys, window] = GetParam();
+  Random random(testing::test_seed());
+  const Cache cache(random, type, head_dim, keys);
+  const std::vector<GuardedFloats> queries = {random_floats(random, head_dim, 2)};
+  const std::vector<uint64_t> bits(cache.pages.size() / 64 + 1, ~uint64_t{0});
+  const uint64_t* const chosen = bits.data();
+  const uint8_t* const* pages = cache.pages.data();
+  std::vector<const Kernels*> all = vector_kernels();
+  all.push_back(&scalar());
+  for (const Kernels* kernels : all) {
+    Call call(cache, window, queries, {keys - 1});
+    call.args.pages = &pages;
+    call.args.chosen = &chosen;
+    kernels->attention(call.args);
+    const auto dense = attend(*kernels, cache, window, queries, {keys - 1});
+    EXPECT_EQ(std::memcmp(call.outputs[0].data(), dense[0].data(), head_dim * sizeof(float)), 0);
+  }
+}
+
 constexpr Window kAll = {};
 
 std::vector<Case> cases() {

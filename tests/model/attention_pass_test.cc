@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "kernels/kv_format.h"
+#include "kernels/page_index.h"
 #include "model/transformer.h"
 #include "tests/emulated.h"
 #include "tests/seed.h"
@@ -44,8 +45,8 @@ class AbsentChain : public KvPartReader {
     for (int token = 0; token < kChainTokens; ++token) {
       const int slot = token % kPageTokens;
       if (slot == 0) {
-        memory_.emplace_back(allocate_aligned(layout.page_bytes()));
-        std::memset(memory_.back().get(), 0, layout.page_bytes());
+        memory_.emplace_back(allocate_aligned(layout.indexed_page_bytes()));
+        std::memset(memory_.back().get(), 0, layout.indexed_page_bytes());
         pages_.push_back(memory_.back().get());
       }
       for (int layer = 0; layer < layout.layers; ++layer) {
@@ -59,6 +60,7 @@ class AbsentChain : public KvPartReader {
         }
       }
     }
+    for (uint8_t* page : pages_) index(page);
   }
 
   Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override {
@@ -93,6 +95,16 @@ class AbsentChain : public KvPartReader {
   std::set<std::pair<int, int>> parts_read;  // layer, page
 
  private:
+  void index(uint8_t* page) const {
+    std::vector<float> scratch(index_page_scratch_floats(kPassDim));
+    for (int layer = 0; layer < layout_.layers; ++layer) {
+      for (int head = 0; head < layout_.kv_heads; ++head) {
+        index_page(layout_.type, kPassDim, page + layout_.key_offset(layer, head), scratch.data(),
+                   page + layout_.index_offset(layer, head));
+      }
+    }
+  }
+
   const KvLayout layout_;
   std::vector<AlignedBytes> memory_;
   std::vector<uint8_t*> pages_;
@@ -267,15 +279,18 @@ TEST(AttentionPass, ends_with_the_readers_error_and_can_be_made_again) {
   EXPECT_EQ(std::memcmp(actual->data(), expected->data(), actual->size() * sizeof(float)), 0);
 }
 
-// The attention of one query over the keys that `mode` shows, in plain f64.
+// The attention of one query over the keys that `mode` shows, or those of the chosen pages, in
+// plain f64.
 std::vector<double> attended(const AbsentChain& chain, int layer, int query_head, int position,
-                             const AttentionMode& mode) {
+                             const AttentionMode& mode, const uint64_t* chosen = nullptr) {
   const int head = query_head / (kQueryHeads / kKvHeads);
   const std::vector<float> queries = queries_at(position);
   std::vector<double> out(kPassDim);
   double sum = 0;
   for (int key = 0; key <= position; ++key) {
     if (mode.window > 0 && key <= position - mode.window && key >= mode.sinks) continue;
+    const int page = key / kPageTokens;
+    if (chosen != nullptr && (chosen[page / 64] >> (page % 64) & 1) == 0) continue;
     double score = 0;
     for (int d = 0; d < kPassDim; ++d) {
       score +=
@@ -313,6 +328,36 @@ TEST(AttentionPass, a_row_sees_its_window_and_the_sinks) {
   }
 }
 
+// Channel for channel the sum over the keys of what the row chose; the middle layer has a window.
+TEST(AttentionPass, a_row_that_selects_sees_the_pages_that_it_chose) {
+  Random random(testing::test_seed());
+  Passes passes(KvType::kF32, 1, 2);
+  AbsentChain chain(random, passes.layout());
+  const AttentionMode mode = {0, 0, 192, 1};
+  const int position = kChainTokens - 1;
+  const auto all = passes.run({{&chain, position, 1, 1, mode}});
+  const auto dense = passes.run({{&chain, position, 1, 1}});
+  ASSERT_TRUE(all.ok() && dense.ok());
+  EXPECT_TRUE(std::equal(all->begin(), all->begin() + 2 * kPassWidth, dense->begin()))
+      << "the first layer is dense, the second one has a window";
+  const ModelConfig config = config_with_windows();
+  PageChoice choice(config, **kernels_for(best_isa()), passes.layout());
+  const std::vector<float> queries = queries_at(position);
+  for (int head = 0; head < kQueryHeads; ++head) {
+    const int kv_head = head / (kQueryHeads / kKvHeads);
+    const PageChoice::Row row = {
+        position, queries.data() + kv_head * (kQueryHeads / kKvHeads) * kPassDim, chain.pages()};
+    choice.reserve(position);
+    choice.choose(mode, 2, kv_head, std::span(&row, 1));
+    const uint64_t* chosen = choice.of_row(0);
+    ASSERT_NE(chosen, nullptr);
+    const std::vector<double> expected = attended(chain, 2, head, position, {}, chosen);
+    for (int d = 0; d < kPassDim; ++d) {
+      ASSERT_NEAR((*all)[2 * kPassWidth + head * kPassDim + d], expected[d], 1e-5);
+    }
+  }
+}
+
 TEST(AttentionPass, rows_in_several_modes_have_the_bits_of_rows_alone) {
   Random random(testing::test_seed());
   for (const KvType type : kKvTypes) {
@@ -325,6 +370,10 @@ TEST(AttentionPass, rows_in_several_modes_have_the_bits_of_rows_alone) {
                                                  {&a, 3000, 1, 1},
                                                  {&a, 3001, 2, 2, {300, 64}},
                                                  {&b, 3400, 1, 1, {64, 64}},
+                                                 {&a, 3010, 40, 40, {0, 0, 128, 0}},
+                                                 {&b, 3400, 1, 1, {0, 0, 128, 0}},
+                                                 {&b, 1100, 70, 70, {0, 0, 64, 0}},
+                                                 {&a, 3400, 1, 1, {0, 0, 64, 2}},
                                                  {&b, 1100, 2, 2}};
     const auto together = passes.run(sequences);
     ASSERT_TRUE(together.ok());

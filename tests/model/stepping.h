@@ -86,10 +86,11 @@ class ChainPages {
  public:
   ChainPages(const KvLayout& layout, size_t tokens)
       : layout_(layout),
-        arena_(*PageArena::create(layout.page_bytes(), (tokens + kPageTokens - 1) / kPageTokens)) {
+        arena_(*PageArena::create(layout.indexed_page_bytes(),
+                                  (tokens + kPageTokens - 1) / kPageTokens)) {
     for (PageIndex page = 0; page < arena_.page_count(); ++page) {
       pages_.push_back(arena_.data(page));
-      std::memset(pages_.back(), 0xFF, layout.page_bytes());
+      std::memset(pages_.back(), 0xFF, layout.indexed_page_bytes());
     }
   }
   ChainPages(const ChainPages&) = delete;

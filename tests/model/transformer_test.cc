@@ -321,6 +321,64 @@ TEST(Transformer, with_a_mode_bits_depend_neither_on_slices_nor_on_batches_nor_o
   EXPECT_EQ(dense_pages.written(1300), dense.kv);
 }
 
+TEST(Transformer, with_selection_bits_depend_neither_on_slices_nor_on_batches) {
+  RandomModel model;
+  Random random(test_seed());
+  const Ids ids = random_ids(random, 1900, 50);
+  const AttentionMode mode = {0, 0, 64, 0};
+  ThreadPool pool(2);
+  Transformer transformer = model.transformer(pool, KvType::kInt8);
+  const KvLayout layout = model.layout(KvType::kInt8);
+  const Trace whole = run_chain(transformer, layout, ids, 1900, mode);
+  EXPECT_EQ(transformer.selected_tokens(), 1900 - 18 * 64)
+      << "there are two candidates from here on";
+  for (const size_t slice : {64, 333}) {
+    EXPECT_EQ(run_chain(transformer, layout, ids, slice, mode), whole) << slice;
+  }
+  const Trace dense = run_chain(transformer, layout, ids, 1900);
+  EXPECT_FALSE(dense == whole);
+  EXPECT_FALSE(run_chain(transformer, layout, ids, 1900, {0, 0, 64, 1}) == whole);
+  EXPECT_EQ(run_chain(transformer, layout, ids, 1900, {0, 0, 64, 2}), dense) << "no layer selects";
+  EXPECT_EQ(run_chain(transformer, layout, ids, 1900, {0, 0, 1024, 0}), dense)
+      << "there are too few pages to choose from";
+
+  // The same chain in both modes, in one batch.
+  constexpr size_t kSlice = 100, kWidth = 24;
+  const ChainPages pages(layout, 1900), dense_pages(layout, 1900);
+  std::vector<float> hidden(2 * kSlice * kWidth);
+  for (int64_t begin = 0; begin < 1900; begin += kSlice) {
+    const auto part = std::span(ids).subspan(begin, kSlice);
+    const std::vector<Slice> slices = {{part, begin, pages.pages(), int{kSlice}, nullptr, mode},
+                                       {part, begin, dense_pages.pages(), int{kSlice}}};
+    CHECK(transformer.forward(slices, hidden.data()).ok());
+    const size_t floats = kSlice * kWidth, at = begin * kWidth;
+    ASSERT_TRUE(std::equal(hidden.begin(), hidden.begin() + floats, whole.hidden.begin() + at));
+    ASSERT_TRUE(std::equal(hidden.begin() + floats, hidden.end(), dense.hidden.begin() + at));
+  }
+  EXPECT_EQ(pages.written(1900), whole.kv);
+  EXPECT_EQ(dense_pages.written(1900), dense.kv);
+}
+
+TEST(Transformer, pages_have_an_index_only_where_something_selects) {
+  RandomModel model;
+  Random random(test_seed());
+  const Ids ids = random_ids(random, 200, 50);
+  ThreadPool pool(2);
+  Transformer transformer = model.transformer(pool);
+  const KvLayout layout = model.layout();
+  const std::vector<uint8_t> untouched(layout.indexed_page_bytes() - layout.page_bytes(), 0xFF);
+  for (const AttentionMode& mode : {AttentionMode{}, {64, 0}, {0, 0, 64, 0}}) {
+    const ChainPages pages(layout, 200);
+    const Slice slice = {ids, 0, pages.pages(), 0, nullptr, mode};
+    CHECK(transformer.forward(std::span(&slice, 1), nullptr).ok());
+    for (int page = 0; page < 4; ++page) {
+      const uint8_t* index = pages.pages()[page] + layout.page_bytes();
+      const bool changed = !std::equal(untouched.begin(), untouched.end(), index);
+      EXPECT_EQ(changed, mode.selected > 0 && page < 3) << "page 3 is not full";
+    }
+  }
+}
+
 TEST(Transformer, the_position_of_a_chain_in_memory_does_not_matter) {
   RandomModel model;
   ThreadPool pool(1);

@@ -127,6 +127,29 @@ TEST(IdentityRunner, cases_hold) {
   }
 }
 
+TEST(IdentityRunner, cases_hold_where_tokens_select) {
+  const auto model = demo_model(WeightType::kInt8, KvType::kInt8);
+  for (const AttentionMode& mode : {AttentionMode{0, 0, 64, 0}, {0, 0, 128, 2}, {100, 64}}) {
+    IdentityRunner runner(*model, mode);
+    int64_t selected = 0;
+    const uint64_t cases = testing::long_or(20, 1);
+    for (uint64_t i = 0, done = 0; done < cases; ++i) {
+      const IdentityCase drawn =
+          draw_case(case_seed(testing::test_seed(), i), {1700, 2, 8192, 16384});
+      if (drawn.ids.size() < 1500) continue;
+      ++done;
+      const auto reference = runner.reference(drawn, false);
+      const auto variant = runner.variant(drawn, false);
+      ASSERT_TRUE(reference.ok() && variant.ok());
+      const Comparison result = runner.compare(drawn, *reference, *variant);
+      ASSERT_EQ(result.differences, 0)
+          << "case " << drawn.seed << ": " << result.first->to_string();
+      selected += reference->selected_tokens;
+    }
+    EXPECT_EQ(selected > 0, mode.selected > 0);
+  }
+}
+
 // A case that has everything: a partial page of prefix, mates, and more than 128 tokens.
 IdentityCase full_case() {
   for (uint64_t seed = 0;; ++seed) {

@@ -101,6 +101,24 @@ TEST(Bounds, a_window_hides_older_keys_in_its_layers_only) {
   EXPECT_EQ(attention_work(config, KvType::kF32, 1000, 1001).f32_ops, (3 + 1001) * kKeyOps);
 }
 
+TEST(Bounds, tokens_that_select_see_chosen_pages_and_all_indexes) {
+  const ModelConfig config = attention_config({0, 0});
+  const AttentionMode mode = {0, 0, 128, 1};
+  // The token is the 11th of page 100, and chooses from the pages 1 to 84.
+  const double seen = 2 * 64 + 64 + 15 * 64 + 11;
+  const Work work = attention_work(config, KvType::kInt8, 6410, 6411, mode);
+  EXPECT_EQ(work.int8_ops, (6411 + seen) * kKeyOps + 84 * 4 * kKeyOps / 2);
+  EXPECT_EQ(attention_work(config, KvType::kF32, 1000, 1001, mode).f32_ops, 2 * 1001 * kKeyOps)
+      << "there is little to choose from";
+  KvLayout layout = {.layers = 2, .kv_heads = 1, .key_block_bytes = 640, .value_block_bytes = 640};
+  layout.page_index_bytes = 140;
+  EXPECT_EQ(kv_read_bytes(config, layout, 3, 6410, 0, mode),
+            3 * 20 * 6410 + 3 * (84 * 140 + 20 * (seen - 1)));
+  EXPECT_EQ(kv_read_bytes(config, layout, 3, 6410, 21 * 64, mode),
+            20 * (21 * 64 + 3 * (6410 - 21 * 64)) + (20 + 3 * 64) * 140 + 20 * (seen - 1))
+      << "twenty of the candidates are common";
+}
+
 TEST(Bounds, parts_of_a_sequence_add_up_to_the_whole) {
   const ModelConfig config = attention_config({7, 0});
   Work parts = attention_work(config, KvType::kF32, 0, 13);

@@ -1,0 +1,161 @@
+// The rule of selection: which tokens select, what they may choose, and that a row's choice depends
+// on nothing but the row.
+#include "model/page_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "base/random.h"
+#include "kernels/page_index.h"
+#include "model/transformer.h"
+#include "tests/seed.h"
+
+namespace cascade {
+namespace {
+
+constexpr int kDim = 16, kHeads = 2;
+
+ModelConfig choosing_config() {
+  ModelConfig config;
+  config.layers = 2;
+  config.query_heads = 2 * kHeads;
+  config.kv_heads = 2;
+  config.head_dim = kDim;
+  config.attention_scale = 1 / std::sqrt(float{kDim});
+  config.window = {0, 0};
+  return config;
+}
+
+TEST(PageChoice, a_token_selects_if_it_has_twice_as_many_candidates_as_it_may_choose) {
+  const AttentionMode mode = {0, 0, 256, 0};
+  EXPECT_EQ(select_candidates(100 * 64).begin, 1);
+  EXPECT_EQ(select_candidates(100 * 64).end, 85) << "the last 16 pages are seen in any case";
+  EXPECT_EQ(select_candidates(100 * 64 + 63).end, 85);
+  // Eight candidates: the pages 1 to 8, beside the pages 9 to 24.
+  EXPECT_FALSE(selects(mode, 24 * 64 - 1));
+  EXPECT_TRUE(selects(mode, 24 * 64));
+  EXPECT_FALSE(selects({}, 1 << 20));
+  EXPECT_FALSE(selects({4096, 64}, 1 << 20));
+}
+
+TEST(PageChoice, first_layers_and_layers_with_a_window_do_not_select) {
+  const AttentionMode mode = {0, 0, 64, 2};
+  EXPECT_EQ(selecting_mode(mode, 0, 0).selected, 0);
+  EXPECT_EQ(selecting_mode(mode, 1, 0).selected, 0);
+  EXPECT_EQ(selecting_mode(mode, 2, 0).selected, 64);
+  EXPECT_EQ(selecting_mode(mode, 2, 500), (AttentionMode{500, 0}));
+  const int64_t far = 100'000;
+  EXPECT_TRUE(selects_somewhere(mode, far, std::vector<int>{0, 0, 500, 0}));
+  EXPECT_FALSE(selects_somewhere(mode, far, std::vector<int>{0, 0, 500, 500}));
+  EXPECT_FALSE(selects_somewhere(mode, far, std::vector<int>{0, 0}));
+  EXPECT_FALSE(selects_somewhere(mode, 1000, std::vector<int>{0, 0, 0}));
+}
+
+TEST(PageChoice, keys_that_are_seen_are_counted) {
+  EXPECT_EQ(keys_seen({}, 99), 100);
+  EXPECT_EQ(keys_seen({64, 10}, 99), 74);
+  EXPECT_EQ(keys_seen({0, 0, 128, 0}, 6410), 128 + 64 + 15 * 64 + 11);
+  EXPECT_EQ(keys_seen({0, 0, 128, 0}, 500), 501);
+}
+
+// A chain of pages with random indexes.
+struct IndexedChain {
+  IndexedChain(Random& random, const KvLayout& layout, int count) {
+    for (int page = 0; page < count; ++page) {
+      memory.push_back(allocate_aligned(layout.indexed_page_bytes()));
+      pages.push_back(memory.back().get());
+      std::memset(pages.back(), 0, layout.indexed_page_bytes());
+      std::vector<float> scratch(index_page_scratch_floats(kDim));
+      for (int layer = 0; layer < layout.layers; ++layer) {
+        for (int head = 0; head < layout.kv_heads; ++head) {
+          uint8_t* keys = pages.back() + layout.key_offset(layer, head);
+          for (size_t i = 0; i < 64 * kDim; ++i) {
+            const auto x = static_cast<float>(random.unit() * 4 - 2);
+            std::memcpy(keys + i * sizeof x, &x, sizeof x);
+          }
+          index_page(KvType::kF32, kDim, keys, scratch.data(),
+                     pages.back() + layout.index_offset(layer, head));
+        }
+      }
+    }
+  }
+
+  std::vector<AlignedBytes> memory;
+  std::vector<uint8_t*> pages;
+};
+
+std::vector<int> pages_of(const uint64_t* bits, int64_t position) {
+  std::vector<int> pages;
+  for (int page = 0; page <= position / 64; ++page) {
+    if (bits[page / 64] >> (page % 64) & 1) pages.push_back(page);
+  }
+  return pages;
+}
+
+class PageChoices : public ::testing::Test {
+ protected:
+  PageChoice::Row row(int64_t position, const IndexedChain& chain) {
+    std::vector<float>& own = queries_.emplace_back(kHeads * kDim);
+    for (float& x : own) x = static_cast<float>(random_.unit() * 4 - 2);
+    return {position, own.data(), chain.pages};
+  }
+
+  Random random_{testing::test_seed()};
+  const ModelConfig config_ = choosing_config();
+  const KvLayout layout_ = kv_layout(config_, KvType::kF32);
+  PageChoice choice_{config_, **kernels_for(best_isa()), layout_};
+  std::deque<std::vector<float>> queries_;
+};
+
+TEST_F(PageChoices, hold_the_first_page_the_latest_ones_and_as_many_as_asked_for) {
+  const IndexedChain chain(random_, layout_, 90);
+  const std::vector<PageChoice::Row> rows = {row(89 * 64 + 5, chain), row(200, chain)};
+  choice_.reserve(rows[0].position);
+  choice_.choose({0, 0, 320, 0}, 1, 1, rows);
+  const std::vector<int> chosen = pages_of(choice_.of_row(0), rows[0].position);
+  EXPECT_EQ(chosen.size(), 1u + 5 + 16);
+  EXPECT_EQ(chosen.front(), 0);
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(chosen[6 + i], 74 + i);
+  EXPECT_EQ(choice_.of_row(1), nullptr) << "it sees all of its pages";
+}
+
+TEST_F(PageChoices, depend_on_the_row_alone) {
+  const IndexedChain a(random_, layout_, 150), b(random_, layout_, 150);
+  std::vector<PageChoice::Row> rows;
+  for (int i = 0; i < 20; ++i) {
+    rows.push_back(row(static_cast<int64_t>(random_.below(150 * 64)), i % 7 < 4 ? a : b));
+  }
+  const AttentionMode mode = {0, 0, 640, 0};
+  std::vector<std::vector<int>> together;
+  choice_.reserve(150 * 64);
+  choice_.choose(mode, 0, 1, rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const uint64_t* bits = choice_.of_row(i);
+    EXPECT_EQ(bits != nullptr, selects(mode, rows[i].position));
+    together.push_back(bits == nullptr ? std::vector<int>() : pages_of(bits, rows[i].position));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    choice_.choose(mode, 0, 1, std::span(rows).subspan(i, 1));
+    const uint64_t* bits = choice_.of_row(0);
+    EXPECT_EQ(bits == nullptr ? std::vector<int>() : pages_of(bits, rows[i].position), together[i]);
+  }
+}
+
+TEST_F(PageChoices, of_another_head_or_layer_are_others) {
+  const IndexedChain chain(random_, layout_, 150);
+  const PageChoice::Row one = row(149 * 64, chain);
+  choice_.reserve(one.position);
+  const auto chosen = [&](int layer, int head) {
+    choice_.choose({0, 0, 640, 0}, layer, head, std::span(&one, 1));
+    return pages_of(choice_.of_row(0), one.position);
+  };
+  EXPECT_NE(chosen(0, 0), chosen(0, 1));
+  EXPECT_NE(chosen(0, 0), chosen(1, 0));
+}
+
+}  // namespace
+}  // namespace cascade
