@@ -2,6 +2,7 @@
 #include "base/attention_mode.h"
 
 #include <charconv>
+#include <optional>
 
 namespace cascade {
 namespace {
@@ -17,50 +18,63 @@ Result<int> mode_number(std::string_view text, const char* name, int min, int ma
                                            ", got \"" + std::string(text) + '"');
 }
 
+// The numbers of "NAME:first" and "NAME:first:second".
+struct ModeNumbers {
+  std::string_view first;
+  std::optional<std::string_view> second;
+};
+
+// Returns nothing if `text` does not begin with `name` and a colon.
+std::optional<ModeNumbers> numbers_after(std::string_view name, std::string_view text) {
+  if (!text.starts_with(name)) return std::nullopt;
+  text.remove_prefix(name.size());
+  if (!text.starts_with(':')) return std::nullopt;
+  text.remove_prefix(1);
+  const size_t colon = text.find(':');
+  if (colon == text.npos) return ModeNumbers{text, std::nullopt};
+  return ModeNumbers{text.substr(0, colon), text.substr(colon + 1)};
+}
+
+Error unknown_mode(const char* forms, std::string_view text) {
+  return invalid_argument("attention",
+                          std::string("must be ") + forms + ", got \"" + std::string(text) + '"');
+}
+
 }  // namespace
 
 Result<AttentionMode> parse_attention_mode(std::string_view text) {
   if (text == "dense") return AttentionMode{};
-  constexpr std::string_view kName = "window";
-  if (text == kName) return kWindowMode;
-  if (!text.starts_with(kName) || text[kName.size()] != ':') {
-    return invalid_argument("attention",
-                            "must be dense, window, window:W or window:W:S, such as "
-                            "window:4096:64, got \"" +
-                                std::string(text) + '"');
+  if (text == "window") return kWindowMode;
+  const std::optional<ModeNumbers> numbers = numbers_after("window", text);
+  if (!numbers) {
+    return unknown_mode("dense, window, window:W or window:W:S, such as window:4096:64", text);
   }
-  const std::string_view numbers = text.substr(kName.size() + 1);
-  const size_t colon = numbers.find(':');
   AttentionMode mode = kWindowMode;
-  ASSIGN_OR_RETURN(mode.window, mode_number(numbers.substr(0, colon), "the window W",
-                                            kModeWindowMin, kModeWindowMax));
-  if (colon == numbers.npos) return mode;
-  ASSIGN_OR_RETURN(mode.sinks, mode_number(numbers.substr(colon + 1), "the number of sinks S", 0,
-                                           kModeSinksMax));
+  ASSIGN_OR_RETURN(mode.window,
+                   mode_number(numbers->first, "the window W", kModeWindowMin, kModeWindowMax));
+  if (!numbers->second) return mode;
+  ASSIGN_OR_RETURN(mode.sinks,
+                   mode_number(*numbers->second, "the number of sinks S", 0, kModeSinksMax));
   return mode;
 }
 
 Result<AttentionMode> parse_any_attention_mode(std::string_view text) {
-  constexpr std::string_view kName = "select";
-  if (text == kName) return kSelectMode;
   if (text == "dense" || text.starts_with("window")) return parse_attention_mode(text);
-  if (!text.starts_with(kName) || text[kName.size()] != ':') {
-    return invalid_argument("attention",
-                            "must be dense, window, window:W, window:W:S, select, select:B or "
-                            "select:B:D, such as select:4096, got \"" +
-                                std::string(text) + '"');
+  if (text == "select") return kSelectMode;
+  const std::optional<ModeNumbers> numbers = numbers_after("select", text);
+  if (!numbers) {
+    return unknown_mode(
+        "dense, window, window:W, window:W:S, select, select:B or select:B:D, such as select:4096",
+        text);
   }
-  const std::string_view numbers = text.substr(kName.size() + 1);
-  const size_t colon = numbers.find(':');
   AttentionMode mode = kSelectMode;
   ASSIGN_OR_RETURN(const int selected,
-                   mode_number(numbers.substr(0, colon), "the number of selected tokens B",
-                               kModeSelectedMin, kModeSelectedMax));
+                   mode_number(numbers->first, "the number of selected tokens B", kModeSelectedMin,
+                               kModeSelectedMax));
   mode.selected = (selected + kModeSelectedMin - 1) / kModeSelectedMin * kModeSelectedMin;
-  if (colon == numbers.npos) return mode;
-  ASSIGN_OR_RETURN(mode.dense_layers,
-                   mode_number(numbers.substr(colon + 1), "the number of dense layers D", 0,
-                               kModeDenseLayersMax));
+  if (!numbers->second) return mode;
+  ASSIGN_OR_RETURN(mode.dense_layers, mode_number(*numbers->second, "the number of dense layers D",
+                                                  0, kModeDenseLayersMax));
   return mode;
 }
 

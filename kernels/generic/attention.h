@@ -9,6 +9,7 @@
 #include "kernels/generic/attention_tile.h"
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/elementwise.h"
+#include "kernels/generic/query.h"
 #include "kernels/kernels.h"
 #include "kernels/kv_format.h"
 
@@ -310,7 +311,12 @@ inline void attention_of_type(const AttentionArgs& args) {
   const AttentionScratch scratch(args);
   constexpr int kSplitTiles = kSplitKeys / kTileKeys;
   if constexpr (kType == KvType::kInt8) {
-    for (int row = 0; row < args.rows; ++row) quantize_query<V, D>(args, scratch, row);
+    for (int row = 0; row < args.rows; ++row) {
+      const QuantizedQuery query = quantize_query<V, D>(args.queries[row], args.head_dim,
+                                                        scratch.queries + row * scratch.width);
+      scratch.query_scale[row] = query.scale * args.scale;
+      scratch.query_bias[row] = D::kBiased ? -128 * query.sum : 0;
+    }
   }
   int earliest = args.positions[0], latest = args.positions[0];
   for (int row = 1; row < args.rows; ++row) {

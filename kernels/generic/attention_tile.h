@@ -4,7 +4,6 @@
 #include "kernels/generic/attention_scratch.h"
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/elementwise.h"
-#include "kernels/quantized_rows.h"
 
 namespace cascade::generic {
 
@@ -26,28 +25,6 @@ inline void load_tile_scales(const AttentionArgs& args, const uint8_t* keys, con
   for (int j = 0; j < kTileKeys; j += 16) {
     (V::load(scales.value + j) * inverse).store(scales.normalized + j);
   }
-}
-
-// The row's query as int8 with one scale.
-template <class V, class D>
-inline void quantize_query(const AttentionArgs& args, const AttentionScratch& scratch, int row) {
-  const float* query = args.queries[row];
-  V magnitude = V::zero();
-  for_lanes(args.head_dim, [&](int i, int count) {
-    magnitude = V::max(V::load_partial(query + i, count).magnitude(), magnitude);
-  });
-  const float largest = magnitude.largest();
-  const bool zero = !(largest > kQuantizedMin);
-  const V inverse = V::set1(zero ? 0.0f : 127.0f / largest);
-  int sum = 0;
-  for_lanes(args.head_dim, [&](int i, int count) {
-    const V scaled = V::load_partial(query + i, count) * inverse;
-    const auto whole = D::Int::rounded(V::min(V::max(scaled, V::set1(-127.0f)), V::set1(127.0f)));
-    whole.store_int8(scratch.queries + row * scratch.width + i);
-    sum += whole.sum();
-  });
-  scratch.query_scale[row] = (zero ? 0.0f : largest / 127.0f) * args.scale;
-  scratch.query_bias[row] = D::kBiased ? -128 * sum : 0;
 }
 
 template <class V, KvType kType>

@@ -6,34 +6,10 @@
 #include <string.h>
 
 #include "kernels/generic/blocks.h"
-#include "kernels/generic/elementwise.h"
 #include "kernels/generic/page_choice_scratch.h"
-#include "kernels/quantized_rows.h"
+#include "kernels/generic/query.h"
 
 namespace cascade::generic {
-
-// A query as int8 with one scale.
-template <class V, class D>
-inline void quantize_choice_query(const ChoosePagesArgs& args, const PageChoiceScratch& scratch,
-                                  int query) {
-  const float* x = args.queries[query];
-  V magnitude = V::zero();
-  for_lanes(args.head_dim, [&](int i, int count) {
-    magnitude = V::max(V::load_partial(x + i, count).magnitude(), magnitude);
-  });
-  const float largest = magnitude.largest();
-  const bool zero = !(largest > kQuantizedMin);
-  const V inverse = V::set1(zero ? 0.0f : 127.0f / largest);
-  int sum = 0;
-  for_lanes(args.head_dim, [&](int i, int count) {
-    const V scaled = V::load_partial(x + i, count) * inverse;
-    const auto whole = D::Int::rounded(V::min(V::max(scaled, V::set1(-127.0f)), V::set1(127.0f)));
-    whole.store_int8(scratch.queries + query * scratch.width + i);
-    sum += whole.sum();
-  });
-  scratch.query_scale[query] = (zero ? 0.0f : largest / 127.0f) * args.scale;
-  scratch.query_bias[query] = -8 * sum;
-}
 
 // Prefetches the indexes of up to 16 pages from `page` on: pages lie far apart, where no hardware
 // prefetcher looks.
@@ -197,7 +173,10 @@ inline void choose_pages(const ChoosePagesArgs& args) {
   const PageChoiceScratch scratch(args, pages);
   const int queries = args.rows * args.heads;
   for (int query = 0; query < queries; ++query) {
-    quantize_choice_query<V, D>(args, scratch, query);
+    const QuantizedQuery quantized = quantize_query<V, D>(args.queries[query], args.head_dim,
+                                                          scratch.queries + query * scratch.width);
+    scratch.query_scale[query] = quantized.scale * args.scale;
+    scratch.query_bias[query] = -8 * quantized.sum;
   }
   const float* logs = cluster_logs();
   const bool any = pages > args.candidates_begin;

@@ -9,8 +9,8 @@
 #include "kernels/attention_totals.h"
 #include "kernels/exp.h"
 #include "kernels/kv_format.h"
-#include "kernels/quantized_rows.h"
 #include "kernels/scalar/elementwise.h"
+#include "kernels/scalar/query.h"
 
 namespace cascade::scalar {
 namespace {
@@ -36,20 +36,9 @@ float load_scale(const uint8_t* block, int channels, int token) {
 // A row's query: as it is, and as int8.
 struct Query {
   const float* x;
-  std::vector<int> q;
-  float scale = 0;
+  QuantizedQuery rounded;
 
-  Query(const float* values, int head_dim) : x(values), q(head_dim) {
-    float largest = 0;
-    for (int d = 0; d < head_dim; ++d) largest = std::max(largest, std::fabs(x[d]));
-    if (!(largest > kQuantizedMin)) return;
-    scale = largest / 127.0f;
-    const float inverse = 127.0f / largest;
-    for (int d = 0; d < head_dim; ++d) {
-      const float low = x[d] * inverse > -127.0f ? x[d] * inverse : -127.0f;
-      q[d] = static_cast<int>(std::nearbyint(low < 127.0f ? low : 127.0f));
-    }
-  }
+  Query(const float* values, int head_dim) : x(values), rounded(values, head_dim) {}
 };
 
 // A softmax over some of a row's keys, and the values weighted by it.
@@ -79,8 +68,8 @@ float score_of(const AttentionArgs& args, const Query& query, const uint8_t* key
   const auto at = [&](int d) { return key_index(type, args.head_dim, slot, d); };
   if (type == KvType::kInt8) {
     int dot = 0;
-    for (int d = 0; d < args.head_dim; ++d) dot += query.q[d] * (keys[at(d)] - 128);
-    const float factor = query.scale * args.scale;
+    for (int d = 0; d < args.head_dim; ++d) dot += query.rounded.q[d] * (keys[at(d)] - 128);
+    const float factor = query.rounded.scale * args.scale;
     return static_cast<float>(dot) * (load_scale(keys, args.head_dim, slot) * factor);
   }
   float dot = 0;

@@ -8,29 +8,10 @@
 
 #include "base/number_types.h"
 #include "kernels/page_index.h"
-#include "kernels/quantized_rows.h"
+#include "kernels/scalar/query.h"
 
 namespace cascade::scalar {
 namespace {
-
-struct ChoiceQuery {
-  std::vector<int> q;
-  float scale = 0;
-};
-
-ChoiceQuery quantized(const float* x, const ChoosePagesArgs& args) {
-  ChoiceQuery query = {std::vector<int>(args.head_dim)};
-  float largest = 0;
-  for (int d = 0; d < args.head_dim; ++d) largest = std::max(largest, std::fabs(x[d]));
-  if (!(largest > kQuantizedMin)) return query;
-  query.scale = largest / 127.0f * args.scale;
-  const float inverse = 127.0f / largest;
-  for (int d = 0; d < args.head_dim; ++d) {
-    const float low = x[d] * inverse > -127.0f ? x[d] * inverse : -127.0f;
-    query.q[d] = static_cast<int>(std::nearbyint(low < 127.0f ? low : 127.0f));
-  }
-  return query;
-}
 
 // The number that the index holds for a channel of a cluster's mean.
 int mean_at(const uint8_t* index, int head_dim, int cluster, int channel) {
@@ -39,7 +20,7 @@ int mean_at(const uint8_t* index, int head_dim, int cluster, int channel) {
   return (channel % 8 < 4 ? byte & 15 : byte >> 4) - 8;
 }
 
-float score_of(const ChoiceQuery& query, const uint8_t* index, int head_dim) {
+float score_of(const QuantizedQuery& query, float query_scale, const uint8_t* index, int head_dim) {
   float best = -kPageScoreMax;
   for (int c = 0; c < kPageClusters; ++c) {
     int dot = 0;
@@ -49,7 +30,7 @@ float score_of(const ChoiceQuery& query, const uint8_t* index, int head_dim) {
                 sizeof scale);
     const int keys = index[page_index_counts_offset(head_dim) + c];
     const float score =
-        std::fmaf(static_cast<float>(dot), f16_to_f32(scale) * query.scale, cluster_logs()[keys]);
+        std::fmaf(static_cast<float>(dot), f16_to_f32(scale) * query_scale, cluster_logs()[keys]);
     best = score > best ? score : best;
   }
   return std::min(best, kPageScoreMax);
@@ -68,10 +49,12 @@ void choose_pages(const ChoosePagesArgs& args) {
       candidates.push_back({-kPageScoreMax, page});
     }
     for (int head = 0; head < args.heads; ++head) {
-      const ChoiceQuery query = quantized(args.queries[row * args.heads + head], args);
+      const QuantizedQuery query(args.queries[row * args.heads + head], args.head_dim);
+      const float query_scale = query.scale * args.scale;
       for (Scored& candidate : candidates) {
         const uint8_t* index = args.pages[candidate.page] + args.index_offset;
-        candidate.score = std::max(candidate.score, score_of(query, index, args.head_dim));
+        candidate.score =
+            std::max(candidate.score, score_of(query, query_scale, index, args.head_dim));
       }
     }
     std::ranges::stable_sort(candidates, std::ranges::greater(), &Scored::score);

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/kv_format.h"
 #include "kernels/page_index.h"
 #include "tests/kernels/isas.h"
+#include "tests/kernels/page_indexes.h"
 #include "tests/seed.h"
 
 namespace cascade {
@@ -17,22 +17,10 @@ namespace {
 using testing::GuardedArray;
 using testing::GuardedBytes;
 using testing::GuardedFloats;
+using testing::index_of;
 using testing::random_floats;
 using testing::scalar;
 using testing::vector_kernels;
-
-GuardedBytes index_of(KvType type, int head_dim, const std::vector<GuardedFloats>& keys) {
-  GuardedBytes block(key_block_bytes(type, head_dim), 0, 64);
-  GuardedBytes value_block(value_block_bytes(type, head_dim), 0, 64);
-  for (int key = 0; key < kKvBlockTokens; ++key) {
-    scalar().write_kv(type, head_dim, key, keys[key].data(), keys[key].data(), block.data(),
-                      value_block.data());
-  }
-  GuardedFloats scratch(index_page_scratch_floats(head_dim), NAN);
-  GuardedBytes index(page_index_bytes(head_dim), 0xAA);
-  index_page(type, head_dim, block.data(), scratch.data(), index.data());
-  return index;
-}
 
 std::vector<GuardedFloats> random_keys(Random& random, int head_dim) {
   const GuardedFloats common = random_floats(random, head_dim, 2);
@@ -201,7 +189,7 @@ TEST(PageChoiceKernels, numbers_that_are_not_finite_choose_the_same_pages_everyw
   }
 }
 
-TEST(PageIndex, finds_a_page_with_one_key_that_fits_the_query) {
+TEST(PageChoiceKernels, a_page_with_one_key_that_fits_the_query_is_found) {
   Random random(testing::test_seed());
   constexpr int kDim = 64;
   for (const KvType type : kKvTypes) {
@@ -222,33 +210,6 @@ TEST(PageIndex, finds_a_page_with_one_key_that_fits_the_query) {
     EXPECT_EQ(choose(scalar(), indexes, rows, 0, 1).front().front(), uint64_t{1} << 17)
         << to_string(type);
   }
-}
-
-TEST(PageIndex, clusters_begin_at_keys_that_are_far_from_all_earlier_beginnings) {
-  constexpr int kDim = 8;
-  std::vector<GuardedFloats> keys(kKvBlockTokens, GuardedFloats(kDim, 1.0f));
-  keys[5][0] = 50;
-  keys[6][0] = 49;
-  keys[9][7] = -70;
-  const GuardedBytes index = index_of(KvType::kF32, kDim, keys);
-  const uint8_t* counts = index.data() + page_index_counts_offset(kDim);
-  EXPECT_EQ(counts[0], 0) << "every key is nearer to another beginning than to the mean";
-  EXPECT_EQ(counts[1], 1) << "key 9";
-  EXPECT_EQ(counts[2], 2) << "keys 5 and 6";
-  EXPECT_EQ(counts[3], 61);
-  const auto nibbles = [&](int cluster) { return index.data() + cluster * kDim / 2; };
-  EXPECT_EQ(nibbles(1)[0] & 15, 8) << "channel 0 of key 9 is small beside channel 7";
-  EXPECT_EQ(nibbles(1)[3] >> 4, 1) << "channel 7 of key 9 is -7 units";
-  EXPECT_EQ(nibbles(2)[0] & 15, 15) << "channel 0 of keys 5 and 6 is 7 units";
-  for (int j = 0; j < 4; ++j) EXPECT_EQ(nibbles(3)[j], 0xFF) << "all channels are 7 units";
-}
-
-TEST(PageIndex, equal_keys_are_one_cluster) {
-  const std::vector<GuardedFloats> keys(kKvBlockTokens, GuardedFloats(16, 2.0f));
-  const GuardedBytes index = index_of(KvType::kBf16, 16, keys);
-  const uint8_t* counts = index.data() + page_index_counts_offset(16);
-  EXPECT_EQ(counts[0], kKvBlockTokens);
-  EXPECT_EQ(counts[1] + counts[2] + counts[3], 0);
 }
 
 }  // namespace
