@@ -9,6 +9,7 @@
 #include "model/conversation.h"
 #include "model/grammar/compile.h"
 #include "model/grammar/vocabulary.h"
+#include "model/page_choice.h"
 #include "model/sampler.h"
 
 namespace cascade {
@@ -101,6 +102,15 @@ void take(Running& running, const Sampled& sampled) {
   if (running.params.penalises()) running.history.add_generated(sampled.token);
 }
 
+// Counts the tokens that were fed and selected pages, as the forward pass does.
+void count_selected(const ModelConfig& config, std::span<Running* const> fed) {
+  for (Running* running : fed) {
+    const bool selected =
+        selects_somewhere(running->job->attention, running->position, config.window);
+    if (selected) ++running->result.selected_tokens;
+  }
+}
+
 // Ends the first sequence whose pages could not be read.
 void end_unread(std::span<Running* const> active) {
   const auto failed =
@@ -119,15 +129,14 @@ std::vector<Running*> feed(Engine& engine, std::vector<Running>& all, std::vecto
     for (Running& running : all) {
       if (running.done()) continue;
       active.push_back(&running);
-      slices.push_back({std::span(&running.token, 1),
-                        running.position,
-                        running.pages->addresses(),
-                        1,
-                        running.pages->absent(),
-                        {running.job->window, running.job->sinks}});
+      slices.push_back({std::span(&running.token, 1), running.position, running.pages->addresses(),
+                        1, running.pages->absent(), running.job->attention});
     }
     hidden.resize(active.size() * engine.model.config.hidden_size);
-    if (active.empty() || engine.transformer.forward(slices, hidden.data()).ok()) return active;
+    if (active.empty() || engine.transformer.forward(slices, hidden.data()).ok()) {
+      count_selected(engine.model.config, active);
+      return active;
+    }
     end_unread(active);
   }
 }
@@ -257,9 +266,11 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   done.job = job.job;
   JobPages pages(engine.arena, engine.model.kv_layout, engine.files, job.pages);
   const Slice slice = {job.token_ids,      job.position,   pages.addresses(),
-                       job.sample ? 1 : 0, pages.absent(), {job.window, job.sinks}};
+                       job.sample ? 1 : 0, pages.absent(), job.attention};
   std::vector<float> hidden(engine.model.config.hidden_size);
+  const int64_t selected_before = engine.transformer.selected_tokens();
   const Status computed = engine.transformer.forward(std::span(&slice, 1), hidden.data());
+  done.selected_tokens = engine.transformer.selected_tokens() - selected_before;
   CHECK(computed.ok() || pages.failed());
   done.read_bytes = pages.reading().bytes;
   done.read_us = pages.reading().read_us;
@@ -306,7 +317,8 @@ wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job) {
                     .top_token_ids = {},
                     .top_logprobs = {},
                     .error = {},
-                    .lost_page = {}}});
+                    .lost_page = {},
+                    .selected_tokens = 0}});
     auto grammar = grammar_of(engine, sequence.sample);
     if (grammar.ok()) {
       all.back().grammar = *std::move(grammar);

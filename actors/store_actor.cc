@@ -123,7 +123,7 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   for (const wire::ChainPage& page : store.pages) {
     const uint8_t* bytes = arena_->data(page.page);
     if (page.token_ids.size() < kPageTokens) {
-      last.assign(bytes, bytes + arena_->page_bytes());
+      last.assign(bytes, bytes + layout_.page_bytes());
       clear_slots(layout_, static_cast<int>(page.token_ids.size()), last.data());
       bytes = last.data();
     }
@@ -135,7 +135,7 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   run.model = digest(store.model);
   run.parent = digest(store.parent);
   run.position = store.position;
-  run.page_bytes = arena_->page_bytes();
+  run.page_bytes = layout_.page_bytes();
   run.pages = pages;
   run.parts = parts_of(layout_);
   const Status appended = durable_->kv().append(run, clock_.wall_us());
@@ -191,7 +191,7 @@ void StoreActor::work(const wire::LoadPages& load, const Send& send) {
       keys.push_back(digest(page.key));
       pages.push_back({keys.back(), page.token_ids, arena_->data(page.page)});
     }
-    PagesRead read = durable_->kv().read(arena_->page_bytes(), pages, parts_of(layout_));
+    PagesRead read = durable_->kv().read(layout_.page_bytes(), pages, parts_of(layout_));
     done.good = static_cast<int64_t>(read.good);
     done.error = std::move(read.error);
     keys.resize(read.good);
@@ -216,7 +216,7 @@ void StoreActor::work(const wire::LeasePages& lease, const Send& send) {
     leased.error = unsupported("state_dir", "the daemon keeps nothing on disk");
   for (const std::string& key : lease.keys) {
     if (leased.error) break;
-    const auto number = durable_->kv().lease(digest(key), arena_->page_bytes(), parts_of(layout_));
+    const auto number = durable_->kv().lease(digest(key), layout_.page_bytes(), parts_of(layout_));
     leased.leases.push_back(number.ok() ? *number : wire::PagesLeased::kNone);
     if (number.ok() || number.error().code == ErrorCode::kNotFound) continue;
     if (number.error().code != ErrorCode::kDataCorrupt) leased.error = number.error();

@@ -35,9 +35,25 @@ std::optional<ModeNumbers> numbers_after(std::string_view name, std::string_view
   return ModeNumbers{text.substr(0, colon), text.substr(colon + 1)};
 }
 
-Error unknown_mode(const char* forms, std::string_view text) {
-  return invalid_argument("attention",
-                          std::string("must be ") + forms + ", got \"" + std::string(text) + '"');
+Result<AttentionMode> window_mode(const ModeNumbers& numbers) {
+  AttentionMode mode = kWindowMode;
+  ASSIGN_OR_RETURN(mode.window,
+                   mode_number(numbers.first, "the window W", kModeWindowMin, kModeWindowMax));
+  if (!numbers.second) return mode;
+  ASSIGN_OR_RETURN(mode.sinks,
+                   mode_number(*numbers.second, "the number of sinks S", 0, kModeSinksMax));
+  return mode;
+}
+
+Result<AttentionMode> select_mode(const ModeNumbers& numbers) {
+  AttentionMode mode = kSelectMode;
+  ASSIGN_OR_RETURN(const int selected, mode_number(numbers.first, "the number of selected tokens B",
+                                                   kModeSelectedMin, kModeSelectedMax));
+  mode.selected = (selected + kModeSelectedMin - 1) / kModeSelectedMin * kModeSelectedMin;
+  if (!numbers.second) return mode;
+  ASSIGN_OR_RETURN(mode.dense_layers, mode_number(*numbers.second, "the number of dense layers D",
+                                                  0, kModeDenseLayersMax));
+  return mode;
 }
 
 }  // namespace
@@ -45,37 +61,12 @@ Error unknown_mode(const char* forms, std::string_view text) {
 Result<AttentionMode> parse_attention_mode(std::string_view text) {
   if (text == "dense") return AttentionMode{};
   if (text == "window") return kWindowMode;
-  const std::optional<ModeNumbers> numbers = numbers_after("window", text);
-  if (!numbers) {
-    return unknown_mode("dense, window, window:W or window:W:S, such as window:4096:64", text);
-  }
-  AttentionMode mode = kWindowMode;
-  ASSIGN_OR_RETURN(mode.window,
-                   mode_number(numbers->first, "the window W", kModeWindowMin, kModeWindowMax));
-  if (!numbers->second) return mode;
-  ASSIGN_OR_RETURN(mode.sinks,
-                   mode_number(*numbers->second, "the number of sinks S", 0, kModeSinksMax));
-  return mode;
-}
-
-Result<AttentionMode> parse_any_attention_mode(std::string_view text) {
-  if (text == "dense" || text.starts_with("window")) return parse_attention_mode(text);
   if (text == "select") return kSelectMode;
-  const std::optional<ModeNumbers> numbers = numbers_after("select", text);
-  if (!numbers) {
-    return unknown_mode(
-        "dense, window, window:W, window:W:S, select, select:B or select:B:D, such as select:4096",
-        text);
-  }
-  AttentionMode mode = kSelectMode;
-  ASSIGN_OR_RETURN(const int selected,
-                   mode_number(numbers->first, "the number of selected tokens B", kModeSelectedMin,
-                               kModeSelectedMax));
-  mode.selected = (selected + kModeSelectedMin - 1) / kModeSelectedMin * kModeSelectedMin;
-  if (!numbers->second) return mode;
-  ASSIGN_OR_RETURN(mode.dense_layers, mode_number(*numbers->second, "the number of dense layers D",
-                                                  0, kModeDenseLayersMax));
-  return mode;
+  if (const auto numbers = numbers_after("window", text)) return window_mode(*numbers);
+  if (const auto numbers = numbers_after("select", text)) return select_mode(*numbers);
+  return invalid_argument("attention", "must be " + std::string(kAttentionForms) +
+                                           ", such as window:4096:64 or select:4096, got \"" +
+                                           std::string(text) + '"');
 }
 
 std::string to_string(const AttentionMode& mode) {

@@ -24,6 +24,9 @@ struct AttentionMode {
 
   bool operator==(const AttentionMode&) const = default;
   auto operator<=>(const AttentionMode&) const = default;
+
+  // In another mode, a token may not see all tokens before it: its K and V are approximations.
+  bool is_dense() const { return *this == AttentionMode{}; }
 };
 
 // The limits of modes that users choose. A window is at least a page.
@@ -38,14 +41,19 @@ inline constexpr int kModeDenseLayersMax = 1024;
 inline constexpr AttentionMode kWindowMode = {4096, 64};
 inline constexpr AttentionMode kSelectMode = {0, 0, 4096, 0};
 
-// Reads "dense", "window", "window:W" or "window:W:S": W is the window, S are the sinks; what is
-// left out is that of kWindowMode. Errors: kInvalidArgument, field "attention": the text has
-// another form, or W or S is outside its limits.
+// The texts that parse_attention_mode() reads, for messages.
+inline constexpr std::string_view kAttentionForms =
+    "dense, window, window:W, window:W:S, select, select:B or select:B:D";
+
+// Reads a mode:
+//  - "dense";
+//  - "window", "window:W" or "window:W:S": W is the window, S are the sinks;
+//  - "select", "select:B" or "select:B:D": B tokens are selected, rounded up to whole pages; the
+//    first D layers are dense.
+// Numbers that are left out are those of kWindowMode and kSelectMode. Errors: kInvalidArgument,
+// field "attention": the text has another form, or a number is outside its limits.
 Result<AttentionMode> parse_attention_mode(std::string_view text);
-// The same, and "select", "select:B" or "select:B:D": B tokens are selected, rounded up to whole
-// pages; the first D layers are dense. What is left out is that of kSelectMode.
-Result<AttentionMode> parse_any_attention_mode(std::string_view text);
-// "dense", "window:W:S" or "select:B:D", which parse_any_attention_mode() reads.
+// "dense", "window:W:S" or "select:B:D", which parse_attention_mode() reads.
 std::string to_string(const AttentionMode& mode);
 
 }  // namespace cascade

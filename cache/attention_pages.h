@@ -26,8 +26,27 @@ PageRange unseen_behind(const AttentionMode& mode, int64_t tokens);
 // 0 if it sees all its pages.
 int64_t first_page_seen_to_end(const AttentionMode& mode, int64_t tokens);
 
-// Returns how many tokens before it a token at `position` sees, at most.
-int64_t seen_tokens(const AttentionMode& mode, int64_t position);
+// With selection, a token sees, beside what it chooses, the first page, which models use as a sink,
+// and the latest ones, its own included.
+inline constexpr int kSelectSinkPages = 1;
+inline constexpr int kSelectRecentPages = 16;
+
+// The pages that a token at `position` may choose from.
+PageRange select_candidates(int64_t position);
+
+// Whether a token at `position` selects in a layer that attends in `mode`: it has at least twice as
+// many candidates as it may choose. With fewer it is dense, since it would save little.
+bool selects(const AttentionMode& mode, int64_t position);
+
+// The number of keys that a token at `position` sees in a layer that attends in `mode`.
+int64_t keys_seen(const AttentionMode& mode, int64_t position);
+
+// The sum of the positions [begin, end).
+double sum_of_positions(int64_t begin, int64_t end);
+
+// How much work the attention of the tokens at [begin, end) is, for estimates: the number of
+// earlier tokens that they see. To choose among pages is as much work as to see two tokens of each.
+double attention_work(const AttentionMode& mode, int64_t begin, int64_t end);
 
 // Returns how many pages a sequence of `tokens` tokens needs in memory at a time, at most, if
 // `slice` tokens are computed at a time and it gives up the pages that it looks away from.

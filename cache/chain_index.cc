@@ -141,8 +141,8 @@ ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens, Where where)
   if (mode.window > 0) return match_window(root_.get(), tenant, tokens, mode);
   Match shared;
   shared.node = root_.get();
-  if (tenant == kPublic) {
-    descend(shared, kPublic, tokens, where);
+  if (tenant == kPublic || !mode.is_dense()) {  // public pages are dense
+    descend(shared, tenant, tokens, where);
     return shared;
   }
   Match best = shared;
@@ -162,8 +162,9 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
   const Match found = match(tenant, tokens, where);
   Miss miss{MissReason::kNone, found.tokens()};
   if (found.tokens() == static_cast<int64_t>(tokens.size())) return miss;
-  const bool has_absent = tenants_[tenant].mode.window == 0 && by_key_.size() > counts_.nodes;
-  if (has_absent && match(tenant, tokens, Where::kAnywhere).tokens() > miss.position) {
+  const bool is_dense = tenants_[tenant].mode.is_dense();
+  const bool has_absent = by_key_.size() > counts_.nodes;
+  if (is_dense && has_absent && match(tenant, tokens, Where::kAnywhere).tokens() > miss.position) {
     miss.reason = MissReason::kEvicted;
     return miss;
   }
@@ -177,7 +178,7 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
   for (const TenantId owner : {tenant, kPublic}) {
     const auto removal = removals_.find(found.node->key, owner, page, shared);
     // A tenant is not told that something was published and no longer is.
-    if (!removal || (owner != tenant && *removal != Removal::kEvicted)) continue;
+    if (!removal || (owner != tenant && (!is_dense || *removal != Removal::kEvicted))) continue;
     miss.reason = miss_reason(*removal);
     return miss;
   }

@@ -50,11 +50,11 @@ inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t>
 // are longer than memory. When nobody uses an absent node and nothing continues from it, it is
 // removed.
 //
-// A tenant may have an attention mode with a window: its tokens see only the first and the latest
-// pages of their chain. A sequence of such a tenant *looks away* from pages that its later tokens
+// A tenant may have an attention mode that is not dense. Its chains never begin with public nodes,
+// which are dense. If the mode has a window, its tokens see only the first and the latest pages of
+// their chain. A sequence of such a tenant *looks away* from pages that its later tokens
 // do not see (unseen_behind()), and so does a pin. A page that all its users look away from can be
-// spilled without a lease: its node stays, without K and V. The chains of such a tenant never begin
-// with public nodes. One thread.
+// spilled without a lease: its node stays, without K and V. One thread.
 class ChainIndex {
  public:
   struct Node;

@@ -20,7 +20,7 @@ constexpr int64_t kMarginPages = 4;
 ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena,
                              TenantId tenant, ChainIndex::Use use)
     : index_(index), pool_(pool), arena_(arena), tenant_(tenant), use_(use), node_(index.root()) {
-  CHECK(use == ChainIndex::Use::kMemory || index.tenant(tenant).mode.window == 0);
+  CHECK(use == ChainIndex::Use::kMemory || index.tenant(tenant).mode.is_dense());
 }
 
 ChainSequence::~ChainSequence() {

@@ -311,7 +311,7 @@ std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prom
     hasher.field("query", chunk.query_text).field("raw", chunk.raw_text);
     hasher.field("policy", to_string(chunk.think_policy));
     hasher.field("finish", chunk.generation.finish_reason).field("prompt", prompt);
-    if (attention.window > 0) hasher.field("attention", to_string(attention));
+    if (!attention.is_dense()) hasher.field("attention", to_string(attention));
     // client_data belongs to one request: equal answers to other requests are other chunks.
     if (!chunk.client_data.empty()) hasher.field("id", chunk.id);
   }

@@ -23,11 +23,6 @@ constexpr double kGrowthDoubt = 2e-4;
 
 }  // namespace
 
-double sum_of_positions(int64_t begin, int64_t end) {
-  const auto count = static_cast<double>(end - begin);
-  return count * (static_cast<double>(begin) + static_cast<double>(end) - 1) / 2;
-}
-
 void PrefillTime::add(int64_t position, int64_t tokens, int64_t compute_us) {
   if (position < 0 || tokens <= 0 || compute_us <= 0) return;
   const bool is_short = tokens < kSliceTokensMin;
@@ -82,12 +77,7 @@ double PrefillTime::us_of(double tokens, double positions) const {
 
 double PrefillTime::us(int64_t begin, int64_t end, const AttentionMode& mode) const {
   if (begin >= end) return 0;
-  // From there on every token sees equally many others.
-  const int64_t flat = std::clamp(seen_tokens(mode, end), begin, end);
-  const double positions =
-      sum_of_positions(begin, flat) +
-      static_cast<double>(end - flat) * static_cast<double>(seen_tokens(mode, end));
-  return us_of(static_cast<double>(end - begin), positions);
+  return us_of(static_cast<double>(end - begin), attention_work(mode, begin, end));
 }
 
 }  // namespace cascade

@@ -46,7 +46,4 @@ class PrefillTime {
   double growth_us_ = 0;     // b
 };
 
-// The sum of the positions [begin, end).
-double sum_of_positions(int64_t begin, int64_t end);
-
 }  // namespace cascade

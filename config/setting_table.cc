@@ -1,4 +1,5 @@
 // The table. A new setting is a row here, and a line in daemon/options.cc that takes its value.
+#include "base/attention_mode.h"
 #include "config/setting.h"
 
 namespace cascade::config {
@@ -138,12 +139,15 @@ constexpr Setting kSettings[] = {
      "KV (keep), or only its text (drop); a request may say otherwise",
      "Chat templates leave thoughts out of the history, too; the price of reprefill is that the "
      "answer is computed once more, in idle time."},
-    {"attention", Kind::kText, kMemory, "dense", "", "dense, window, window:W or window:W:S", 0, 0,
-     false,
-     "what a token attends to: all tokens before it (dense), or W recent ones and the first S "
-     "(window; 4096 and 64 if left out); a request may say otherwise",
+    {"attention", Kind::kText, kMemory, "dense", "", kAttentionForms, 0, 0, false,
+     "what a token attends to: all tokens before it (dense), W recent ones and the first S "
+     "(window; 4096 and 64 if left out), or the first page, recent pages, and pages with B tokens "
+     "that each head chooses in layers after the first D (select; 4096 and 0); a request may say "
+     "otherwise",
      "dense is exact. With a window, memory stays flat and long answers stay fast, but the model "
-     "does not see what lies between (docs/LONG_CONTEXT.md); its K and V are not kept on disk."},
+     "does not see what lies between. With select, long answers are fast and the model finds what "
+     "lies between, but all of K and V must fit kv_memory (docs/LONG_CONTEXT.md). K and V of both "
+     "are not kept on disk."},
     {"max-pinned", Kind::kShare, kMemory, "0.5", "", "", 0, 0, true,
      "the largest share of the KV pages that pinned chunks may protect from eviction",
      "With the default, the other half stays free for running requests, whatever is pinned."},

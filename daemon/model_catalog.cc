@@ -81,7 +81,8 @@ DaemonOptions with_absolute_paths(DaemonOptions options) {
 // Sets how many rows the daemon computes together, and whether it reads pages from disk: it does
 // with prompts that are longer than memory.
 void set_rows(const ModelConfig& config, const DaemonOptions& options, MemoryDemand& demand) {
-  const auto page_bytes = static_cast<int64_t>(kv_layout(config, options.kv_type).page_bytes());
+  const auto page_bytes =
+      static_cast<int64_t>(kv_layout(config, options.kv_type).indexed_page_bytes());
   const int64_t pages = options.kv_bytes_max / page_bytes;
   const bool all_fit = pages * kPageTokens >= config.context_tokens_max;
   if (all_fit || options.state_dir.empty()) return;

@@ -19,7 +19,7 @@ namespace cascade {
 namespace {
 
 Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
-  const size_t page_bytes = model.kv_layout.page_bytes();
+  const size_t page_bytes = model.kv_layout.indexed_page_bytes();
   const size_t pages = static_cast<size_t>(kv_bytes_max) / page_bytes;
   const std::string page_text = std::to_string(page_bytes) + " bytes, one page of " +
                                 std::to_string(kPageTokens) + " tokens of this model";
@@ -257,8 +257,8 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   scheduler.keep_pages = store_ != nullptr;
   if (store_) {
     const KvOptions& kv = store_->kv().options();
-    scheduler.disk.page_bytes = static_cast<int64_t>(
-        kv_record_bytes(arena_.page_bytes(), static_cast<size_t>(model_->config.layers)));
+    scheduler.disk.page_bytes = static_cast<int64_t>(kv_record_bytes(
+        model_->kv_layout.page_bytes(), static_cast<size_t>(model_->config.layers)));
     // Each file has a block before its pages.
     const uint64_t files = kv.disk_bytes_max / kv.file_bytes_max + 1;
     scheduler.disk.bytes_max = static_cast<int64_t>(

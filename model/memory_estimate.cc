@@ -27,7 +27,7 @@ Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weigh
   }
   MemoryEstimate estimate;
   estimate.weights_bytes = weights_bytes;
-  estimate.page_bytes = kv_layout(config, demand.kv_type).page_bytes();
+  estimate.page_bytes = kv_layout(config, demand.kv_type).indexed_page_bytes();
   const bool quantized =
       demand.weight_type == WeightType::kInt8 || demand.weight_type == WeightType::kInt4;
   estimate.activation_bytes =

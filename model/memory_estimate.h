@@ -25,8 +25,8 @@ struct MemoryEstimate {
   uint64_t kv_bytes = 0;          // of all pages
   uint64_t activation_bytes = 0;  // of a Transformer
   uint64_t total_bytes = 0;
-  uint64_t pages = 0;  // of all sequences: whole pages, nothing shared
-  uint64_t page_bytes = 0;
+  uint64_t pages = 0;       // of all sequences: whole pages, nothing shared
+  uint64_t page_bytes = 0;  // K, V and index
 };
 
 // `weights_bytes`: packed_weights_bytes() (model/weights.h). Errors: kInvalidArgument, field

@@ -21,16 +21,6 @@ size_t words_of(int64_t position) {
 
 }  // namespace
 
-PageRange select_candidates(int64_t position) {
-  return {kSelectSinkPages, position / kPageTokens - kSelectRecentPages + 1};
-}
-
-bool selects(const AttentionMode& mode, int64_t position) {
-  if (mode.selected == 0) return false;
-  const PageRange candidates = select_candidates(position);
-  return candidates.end - candidates.begin >= 2 * int64_t{mode.selected / kPageTokens};
-}
-
 AttentionMode selecting_mode(const AttentionMode& mode, int layer, int layer_window) {
   AttentionMode of_layer = layer_mode(mode, layer_window);
   if (layer < of_layer.dense_layers) of_layer.selected = 0;
@@ -44,15 +34,6 @@ bool selects_somewhere(const AttentionMode& mode, int64_t position,
     if (selects(selecting_mode(mode, number, layer_windows[layer]), position)) return true;
   }
   return false;
-}
-
-int64_t keys_seen(const AttentionMode& mode, int64_t position) {
-  if (mode.window > 0) {
-    return std::min<int64_t>(position + 1, int64_t{mode.window} + mode.sinks);
-  }
-  if (!selects(mode, position)) return position + 1;
-  const int64_t own = position % kPageTokens + 1;
-  return mode.selected + (kSelectSinkPages + kSelectRecentPages - 1) * kPageTokens + own;
 }
 
 void PageChoice::reserve(int64_t position) {

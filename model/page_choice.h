@@ -15,18 +15,6 @@
 
 namespace cascade {
 
-// A row that selects sees, beside what it chooses, the first page, which models use as a sink, and
-// the latest ones, its own included.
-inline constexpr int kSelectSinkPages = 1;
-inline constexpr int kSelectRecentPages = 16;
-
-// The pages that a token at `position` may choose from.
-PageRange select_candidates(int64_t position);
-
-// Whether a token at `position` selects in a layer that attends in `mode`: it has at least twice as
-// many candidates as it may choose. With fewer it is dense, since it would save little.
-bool selects(const AttentionMode& mode, int64_t position);
-
 // Returns the mode in which layer `layer` attends. `layer_window` is the layer's own window
 // (layer_mode()). The first, dense layers do not select.
 AttentionMode selecting_mode(const AttentionMode& mode, int layer, int layer_window);
@@ -35,9 +23,6 @@ AttentionMode selecting_mode(const AttentionMode& mode, int layer, int layer_win
 // windows are `layer_windows`.
 bool selects_somewhere(const AttentionMode& mode, int64_t position,
                        std::span<const int> layer_windows);
-
-// The number of keys that a token at `position` sees in a layer that attends in `mode`.
-int64_t keys_seen(const AttentionMode& mode, int64_t position);
 
 // Chooses pages for rows that are attended together, and keeps the result until the next call. The
 // same rows get the same pages in any call. One thread.

@@ -68,6 +68,14 @@ void fields(A& a, M& m) {
   a.optional("constraint", m.constraint);
 }
 
+template <class A, Is<AttentionMode> M>
+void fields(A& a, M& m) {
+  a.optional("window", m.window);
+  a.optional("sinks", m.sinks);
+  a.optional("selected", m.selected);
+  a.optional("dense_layers", m.dense_layers);
+}
+
 template <class A, Is<PrefillJob> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
@@ -75,8 +83,7 @@ void fields(A& a, M& m) {
   a.numbers("token_ids", m.token_ids);
   a.numbers("pages", m.pages);
   a.optional("sample", m.sample);
-  a.optional("window", m.window);
-  a.optional("sinks", m.sinks);
+  a.required("attention", m.attention);
 }
 
 template <class A, Is<PrefillDone> M>
@@ -92,6 +99,7 @@ void fields(A& a, M& m) {
   a.required("read_bytes", m.read_bytes);
   a.required("read_us", m.read_us);
   a.required("read_wait_us", m.read_wait_us);
+  a.optional("selected_tokens", m.selected_tokens);
 }
 
 template <class A, Is<DecodeSequence> M>
@@ -103,8 +111,7 @@ void fields(A& a, M& m) {
   a.numbers("pages", m.pages);
   a.numbers("end_tokens", m.end_tokens);
   a.required("sample", m.sample);
-  a.optional("window", m.window);
-  a.optional("sinks", m.sinks);
+  a.required("attention", m.attention);
 }
 
 template <class A, Is<DecodeJob> M>
@@ -123,6 +130,7 @@ void fields(A& a, M& m) {
   a.numbers("top_logprobs", m.top_logprobs);
   a.optional("error", m.error);
   a.optional("lost_page", m.lost_page);
+  a.optional("selected_tokens", m.selected_tokens);
 }
 
 template <class A, Is<DecodeDone> M>

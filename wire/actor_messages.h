@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/attention_mode.h"
 #include "base/result.h"
 #include "wire/chunk.h"
 #include "wire/reply_messages.h"
@@ -93,8 +94,7 @@ struct PrefillJob {
   // Pages of the arena; with kLeasedPage, leases; kUnseenPage where no token of the job sees it.
   std::vector<uint32_t> pages;
   std::optional<SampleSpec> sample;  // set: the last token's logits give the next token
-  int32_t window = 0;                // the attention mode (base/attention_mode.h)
-  int32_t sinks = 0;
+  AttentionMode attention = {};
 };
 
 struct PrefillDone {
@@ -113,6 +113,7 @@ struct PrefillDone {
   int64_t read_bytes = 0;
   int64_t read_us = 0;
   int64_t read_wait_us = 0;
+  int64_t selected_tokens = 0;  // those that selected pages
 };
 
 struct DecodeSequence {
@@ -123,8 +124,7 @@ struct DecodeSequence {
   std::vector<uint32_t> pages;
   std::vector<int32_t> end_tokens;  // sampling one of these ends the burst of this sequence
   SampleSpec sample;
-  int32_t window = 0;  // as in PrefillJob
-  int32_t sinks = 0;
+  AttentionMode attention = {};
 };
 
 // scheduler -> decode: up to `steps_max` steps of all sequences together. Answered with DecodeDone.
@@ -143,6 +143,7 @@ struct DecodedSequence {
   std::optional<Error> error;  // of this sequence alone
   // As in PrefillDone. The burst of this sequence ended before the token that needs the page.
   std::optional<int32_t> lost_page = {};
+  int64_t selected_tokens = 0;  // as in PrefillDone
 };
 
 struct DecodeDone {

@@ -45,6 +45,7 @@ void fields(A& a, M& m) {
   a.required("tokens_prefilled", m.tokens_prefilled);
   a.required("tokens_reprefilled", m.tokens_reprefilled);
   a.required("tokens_generated", m.tokens_generated);
+  a.optional("tokens_selected", m.tokens_selected);
   a.required("pages_evicted", m.pages_evicted);
   a.required("chunks_input", m.chunks_input);
   a.required("chunks_output", m.chunks_output);
@@ -92,6 +93,7 @@ void fields(A& a, M& m) {
   a.optional("miss", m.miss);
   a.required("completion_tokens", m.completion_tokens);
   a.required("reasoning_tokens", m.reasoning_tokens);
+  a.optional("selected_tokens", m.selected_tokens);
 }
 
 template <class A, Is<Timings> M>

@@ -57,6 +57,7 @@ struct StatusReply {
   int64_t tokens_prefilled = 0;    // prompt tokens computed for requests
   int64_t tokens_reprefilled = 0;  // answer tokens computed again in idle time
   int64_t tokens_generated = 0;
+  int64_t tokens_selected = 0;  // computed ones that selected pages
   int64_t pages_evicted = 0;
   int32_t chunks_input = 0;
   int32_t chunks_output = 0;
@@ -96,6 +97,8 @@ struct Usage {
   Miss miss;                      // why the rest was not found
   int64_t completion_tokens = 0;  // sampled, thoughts and end token included
   int64_t reasoning_tokens = 0;   // tokens of the completion that are thoughts
+  // Computed tokens of prompt and completion that selected pages.
+  int64_t selected_tokens = 0;
 };
 
 struct Timings {
@@ -133,7 +136,7 @@ struct Final {
   // What the request refers to but the prompt lacks (its on_missing is "skip").
   std::vector<MissingChunk> missing;
   std::vector<ThinkSpan> think_spans = {};  // where token_ids are thoughts
-  std::string attention = {};               // the mode that was used: "dense" or "window:W:S"
+  std::string attention = {};               // the mode that was used: such as "dense"
 };
 
 struct ChunkReply {

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/attention_mode.h"
 #include "base/model_name.h"
 #include "base/utf8.h"
 #include "wire/conversation_rules.h"
@@ -128,8 +129,8 @@ Status check_attention(const std::optional<std::string>& mode) {
   if (!mode || mode->size() <= kAttentionBytesMax) return {};
   return invalid_argument("attention", "has " + std::to_string(mode->size()) +
                                            " bytes, more than the limit of " +
-                                           std::to_string(kAttentionBytesMax) +
-                                           "; must be dense, window, window:W or window:W:S");
+                                           std::to_string(kAttentionBytesMax) + "; must be " +
+                                           std::string(kAttentionForms));
 }
 
 Status check_top_logprobs(const GenerateRequest& request) {

@@ -53,6 +53,9 @@ void add_status(MetricsText& out, const wire::StatusReply& status) {
               static_cast<double>(status.tokens_reprefilled));
   out.counter("cascaded_decode_tokens_total", "Tokens sampled, through all doors",
               static_cast<double>(status.tokens_generated));
+  out.counter("cascaded_selected_tokens_total",
+              "Computed tokens that selected pages (attention = select)",
+              static_cast<double>(status.tokens_selected));
   out.counter("cascaded_preemptions_total", "Requests that were preempted for a while",
               static_cast<double>(status.requests_preempted));
   out.counter("cascaded_pages_evicted_total", "KV pages that were evicted to make room",

@@ -126,7 +126,7 @@ int64_t IdlePrefill::pages_needed(const Reprefill& reprefill) const {
 
 bool IdlePrefill::any_to_write() const {
   const auto is_written = [](const Reprefill& chain) {
-    return chain.for_all || chain.attention.window == 0;
+    return chain.for_all || chain.attention.is_dense();
   };
   return std::ranges::any_of(queue_, is_written) ||
          std::ranges::any_of(tokenizing_.all(),
@@ -158,9 +158,7 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
   job.position = first.sequence->committed();
   job.token_ids.assign(first.chain.begin() + job.position, first.chain.begin() + end);
   job.pages = first.sequence->pages();
-  const AttentionMode mode = first.for_all ? AttentionMode{} : first.attention;
-  job.window = mode.window;
-  job.sinks = mode.sinks;
+  if (!first.for_all) job.attention = first.attention;
   computing_ = true;
   return job;
 }

@@ -81,6 +81,7 @@ struct Request {
   bool written_behind = true;    // false: a chunk whose text it has was removed
   bool loading = false;          // the store reads into the sequence's pages, or leases some to it
   int64_t prefilled_tokens = 0;  // of the prompt
+  int64_t selected_tokens = 0;   // as in wire::Usage
   int64_t computing_us = 0;      // that the prompt's slices took
   Miss miss;                     // why a part of the prompt was not found
   std::vector<int32_t> sampled;  // the last of them is not committed yet

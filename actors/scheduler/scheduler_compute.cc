@@ -71,6 +71,12 @@ double us_before_answer(const Request& request, const RequestTable& requests,
   return total_us;
 }
 
+// Returns where in a dense prompt a slice takes as long: a token that sees less than all tokens
+// before it takes as long as an earlier one.
+int64_t depth_of(const wire::PrefillJob& job) {
+  return static_cast<int64_t>(attention_work(job.attention, job.position, job.position + 1));
+}
+
 }  // namespace
 
 void SchedulerCore::plan() {
@@ -210,20 +216,16 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.position = request.sequence->committed();
   job.token_ids.assign(chain.begin() + job.position, chain.begin() + slice_end);
   job.pages = request.sequence->pages();
-  job.window = request.attention.window;
-  job.sinks = request.attention.sinks;
+  job.attention = request.attention;
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
-  compute_.slices.put(
-      job.job,
-      {{request.handle}, false, job.token_ids, seen_tokens(request.attention, job.position)});
+  compute_.slices.put(job.job, {{request.handle}, false, job.token_ids, depth_of(job)});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::dispatch_idle(int64_t slice_end) {
   wire::PrefillJob job = idle_.slice(slice_end);
-  const int64_t seen = seen_tokens({job.window, job.sinks}, job.position);
-  compute_.slices.put(job.job, {{}, true, job.token_ids, seen});
+  compute_.slices.put(job.job, {{}, true, job.token_ids, depth_of(job)});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
@@ -259,8 +261,7 @@ void SchedulerCore::dispatch_decode(int steps) {
     sequence.steps_max = std::min(most, left);
     sequence.end_tokens = request.end_tokens;
     sequence.sample = request.sample;
-    sequence.window = request.attention.window;
-    sequence.sinks = request.attention.sinks;
+    sequence.attention = request.attention;
     burst.requests.push_back(request.handle);
     job.sequences.push_back(std::move(sequence));
   }
@@ -345,10 +346,12 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
       compute_.speed.add_prefill(tokens, done.compute_us, job.position);
     }
   }
+  counters_.tokens_selected += done.selected_tokens;
   if (job.idle) return idle_.computed(job.tokens, done.error.has_value());
   if (!requests_.decoding().empty()) compute_.prompt_budget.prefilled(done.compute_us);
   Request& request = requests_.at(job.requests.front());
   request.computing_us += done.compute_us;
+  request.selected_tokens += done.selected_tokens;
   if (job.repair) return page_repaired(request, *job.repair, done);
   if (done.error) return fail(request, *done.error);
   if (done.lost_page) {
@@ -384,6 +387,8 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
   compute_.prompt_budget.decoded(done.compute_us);
   for (const wire::DecodedSequence& result : done.sequences) {
     Request& request = requests_.at(result.sequence);
+    counters_.tokens_selected += result.selected_tokens;
+    request.selected_tokens += result.selected_tokens;
     if (result.error) {
       fail(request, *result.error);
       continue;

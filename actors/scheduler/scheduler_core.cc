@@ -70,12 +70,12 @@ void enter(const Client& client, const wire::RequestId& id, M&& message, Rooms&.
 }
 
 // Says at the start what long requests would be told one by one: memory has no room for the
-// daemon's window. `seen` is what any layer of the model sees.
-void warn_of_window(const SchedulerOptions& options, const AttentionMode& seen, const Model& model,
+// daemon's mode. `seen` is what any layer of the model sees.
+void warn_of_memory(const SchedulerOptions& options, const AttentionMode& seen, const Model& model,
                     const PageArena& arena) {
   const int64_t needed =
       working_pages(seen, model.config.context_tokens_max, options.planner.slice_tokens_max);
-  if (seen.window == 0 || needed <= static_cast<int64_t>(arena.page_count())) return;
+  if (seen.is_dense() || needed <= static_cast<int64_t>(arena.page_count())) return;
   spdlog::warn(
       "attention = {} needs KV memory for {} tokens at a time, and kv_memory has room for {}: "
       "longer prompts are refused",
@@ -101,7 +101,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
             keep_.removals.row_is_removed(name, error);
           }),
       disk_{
-          {jobs_, outbox_, index_, disk_.stored, arena.page_bytes(), compute_.speed,
+          {jobs_, outbox_, index_, disk_.stored, model.kv_layout.page_bytes(), compute_.speed,
            [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
              return tokens_loaded(handle, tokens, more);
            }},
@@ -116,7 +116,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            }},
           {},
           {options_.keep_pages && static_cast<size_t>(model.config.layers) <= kKvPartsMax,
-           {arena.page_count(), arena.page_bytes()},
+           {arena.page_count(), model.kv_layout.page_bytes()},
            options_.reader_slices,
            compute_.speed.prefill_time(),
            clock_,
@@ -139,8 +139,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
                  options_.threads, clock_, compute_.speed, outbox_),
       keep_(
           {.keeps_pages = options_.keep_pages,
-           .pool_pages = arena.page_count(),
-           .page_bytes = arena.page_bytes(),
+           .pages = {arena.page_count(), arena.page_bytes(), model.kv_layout.page_bytes()},
            .page_uses_max = options_.page_uses_max,
            .holds = {options_.chunk_memory_ratio, options_.prompt_leases_max},
            .max_pinned = options_.max_pinned},
@@ -149,7 +148,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           {.text_is_gone =
                [this](const ChunkUses::ChunkName& chunk) { doors_.prefixes.drop_with(chunk); },
            .save_session = [this](const StoredName& session) { doors_.sessions.store(session); }}) {
-  warn_of_window(options_, tenants_.widest(options_.attention), model, arena);
+  warn_of_memory(options_, tenants_.widest(options_.attention), model, arena);
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
   load_stored();
 }

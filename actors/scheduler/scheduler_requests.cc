@@ -319,6 +319,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   final.usage.reused_tokens = request.reused_tokens;
   final.usage.loaded_tokens = request.loaded_tokens;
   final.usage.prefilled_tokens = request.prefilled_tokens;
+  final.usage.selected_tokens = request.selected_tokens;
   final.usage.miss = request.miss;
   final.usage.completion_tokens = static_cast<int64_t>(request.sampled.size());
   if (request.output) {

@@ -9,16 +9,18 @@ namespace cascade {
 // longer than context and KV memory allow without what others have pinned. At least one token,
 // since pins may be released. If its prompt does not fit memory, or the answer that it asks for,
 // the request becomes a reader: its limit is the disk. But a prompt that fits memory becomes a
-// reader only if the disk has more room than memory, and memory has room for working pages. A
-// request with a window is never a reader: if its working pages fit, nothing else limits it.
+// reader only if the disk has more room than memory, and memory has room for working pages. Only
+// dense requests become readers. If the working pages of a request with a window fit, nothing else
+// limits it.
 int32_t SchedulerCore::answer_tokens(Request& request) {
   const int64_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
   const auto prompt = static_cast<int64_t>(request.prompt.size());
   const bool has_window = request.attention.window > 0;
   const AttentionMode seen = tenants_.widest(request.attention);
-  const auto owner = has_window ? tenants_.find(request.client.tenant, request.attention)
-                                : std::optional(tenants_.id(request.client.tenant));
+  const auto owner = request.attention.is_dense()
+                         ? std::optional(tenants_.id(request.client.tenant))
+                         : tenants_.find(request.client.tenant, request.attention);
   size_t pinned = index_.pinned_count();
   if (owner && pinned > 0) {  // pinned pages that the request sees to its end are not in the way
     const ChainIndex::Match match = index_.match(*owner, request.reusable());

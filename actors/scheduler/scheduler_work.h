@@ -70,6 +70,7 @@ struct Counters {
   int64_t done = 0, failed = 0, cancelled = 0;
   int64_t preempted = 0;
   int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_generated = 0;
+  int64_t tokens_selected = 0;  // as in wire::StatusReply
   double reused_positions = 0;  // the sum of the positions of all tokens_reused
   int64_t tokens_shared = 0;    // of tokens_reused, those in pages that others share
 

@@ -14,7 +14,7 @@ Tenants::Tenants(ChainIndex& index, std::function<Digest(const std::string&)> ro
 TenantId Tenants::id(const std::string& name, const AttentionMode& mode) {
   if (const auto found = find(name, mode)) return *found;
   const Digest key = root_key_(name);
-  const TenantId id = mode.window == 0
+  const TenantId id = mode.is_dense()
                           ? index_.add_tenant(key)
                           : index_.add_tenant(sha256(key.hex() + to_string(mode)), widest(mode));
   names_[id] = name;
@@ -23,11 +23,12 @@ TenantId Tenants::id(const std::string& name, const AttentionMode& mode) {
 
 Result<TenantId> Tenants::add(const std::string& name, const AttentionMode& mode) {
   const auto owners = owners_.find(name);
-  const bool is_new = mode.window > 0 && owners != owners_.end() && !owners->second.contains(mode);
+  const bool is_new = !mode.is_dense() && owners != owners_.end() && !owners->second.contains(mode);
   if (is_new && owners->second.size() - owners->second.count(AttentionMode{}) >= kModesMax) {
     return resource_exhausted("attention", "this tenant has used " + std::to_string(kModesMax) +
-                                               " different windows since the daemon started, which "
-                                               "is the limit; use one of them, or \"dense\"");
+                                               " different attention modes beside \"dense\" since "
+                                               "the daemon started, which is the limit; use one "
+                                               "of them, or \"dense\"");
   }
   return id(name, mode);
 }

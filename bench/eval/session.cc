@@ -34,7 +34,7 @@ Result<ModelOptions> model_options_of(const SessionOptions& options) {
 }
 
 Result<AttentionMode> attention_of(const SessionOptions& options) {
-  Result<AttentionMode> mode = parse_any_attention_mode(options.attention);
+  Result<AttentionMode> mode = parse_attention_mode(options.attention);
   if (mode.ok()) return mode;
   return invalid_argument("--attention", mode.error().message);
 }

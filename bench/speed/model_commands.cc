@@ -344,7 +344,7 @@ Result<double> add_prefill_row(Bench& bench, Report& report, int64_t depth, int6
 Result<std::vector<AttentionMode>> modes_of(const ModelBenchOptions& options) {
   std::vector<AttentionMode> modes;
   for (const std::string& text : options.attention) {
-    const Result<AttentionMode> mode = parse_any_attention_mode(text);
+    const Result<AttentionMode> mode = parse_attention_mode(text);
     if (!mode.ok()) return invalid_argument("--attention", mode.error().message);
     if (mode->selected > 0 && options.kv_memory > 0) {
       return invalid_argument("--attention",

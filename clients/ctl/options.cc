@@ -132,8 +132,8 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   command
       .add_option(
           "--attention", params.attention,
-          "What a token attends to: dense, or window:W:S for W recent tokens and the first S "
-          "(default: the daemon's)")
+          "What a token attends to: dense; window:W:S for W recent tokens and the first S; or "
+          "select:B for pages with B tokens that are chosen for it (default: the daemon's)")
       ->check(text());
   command
       .add_option_function<std::string>(

@@ -65,6 +65,9 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
                                  comma_speed(status.prefill_tokens_per_s));
   facts.add("generated tokens",
             std::to_string(status.tokens_generated) + comma_speed(status.decode_tokens_per_s));
+  if (status.tokens_selected > 0) {
+    facts.add("selected pages", "by " + counted(status.tokens_selected, "token"));
+  }
   facts.add("prefilled again", counted(status.tokens_reprefilled, "token") + ", " +
                                    counted(status.reprefills_pending, "output") + " pending");
   facts.add("pages evicted", status.pages_evicted);

@@ -41,6 +41,9 @@ std::string usage_text(const client::Generation& generation, bool finish) {
                      format_duration(generation.timings.total_us);
   if (!generation.attention.empty() && generation.attention != "dense") {
     text += ", attention " + generation.attention;
+    if (usage.selected_tokens > 0) {
+      text += " (" + counted(usage.selected_tokens, "token") + " selected pages)";
+    }
   }
   if (finish) text += ", " + generation.finish_reason;
   return text;

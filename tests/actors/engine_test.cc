@@ -101,7 +101,7 @@ class Machine {
  public:
   explicit Machine(const Model& model = demo_model(), int threads = 2)
       : pool_(threads),
-        arena_(*PageArena::create(model.kv_layout.page_bytes(), kPages)),
+        arena_(*PageArena::create(model.kv_layout.indexed_page_bytes(), kPages)),
         engine_(model, arena_, pool_) {}
 
   Engine& engine() { return engine_; }

@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "d40aee022b5ee157dcd8057745a7ad373d15401c3eb5cc64b6697d978269b546"},
+     "c469ed97482a61e6b59ecff3c1745ab5fecae1c7427281104e5cb48dbfbdfdfb"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "74c0e41666fb9c7d48a02ccf05fab4566ba8414e480e5e87cce2d780d1946bb5"},
+     "f46777ccf4850d132f7e285d9492a9e1720e29be48de00b82ea47737a80c226d"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "2fe2f97746c9afdabf4307a27596463859d37f38dc1fab293ca794182f0f8401"},
+     "7a9534e93953d2cd9d86956ad0e20d23f02870fa86771e6e6fd7743140eec40c"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "45b8a239350c0e16307ed142cf857a5cc60951d351569902ee18518351e4308f"},
+     "f6e9dcff80fcd639db855c6a6de18e3d3cb7c188c48273a5f94bcaa29c08b930"},
 };
 
 uint64_t other_seed() {

@@ -195,7 +195,7 @@ TEST_F(TextUses, a_context_shows_its_pages_on_disk) {
   }
   const Chunk chunk = world_->chunk(id);
   EXPECT_GE(chunk.kv_disk_pages, 3);
-  EXPECT_EQ(chunk.kv_disk_bytes, chunk.kv_disk_pages * stats().cache->page_bytes);
+  EXPECT_EQ(chunk.kv_disk_bytes, chunk.kv_disk_pages * stats().disk->page_bytes);
   EXPECT_GE(stats().cache->chunk_disk_bytes, chunk.kv_disk_bytes);
   kill();
   EXPECT_EQ(world_->chunk(id).kv_bytes, 0);

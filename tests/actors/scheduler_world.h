@@ -52,7 +52,7 @@ class SchedulerWorld {
                           Store* durable = nullptr,
                           const std::function<void(SchedulerWorld&)>& prepare = {})
       : pool_(1),
-        arena_(*PageArena::create(demo_model().kv_layout.page_bytes(), pages)),
+        arena_(*PageArena::create(demo_model().kv_layout.indexed_page_bytes(), pages)),
         files_(durable == nullptr ? nullptr
                                   : std::make_unique<KvPartFiles>(durable->directory().calls(),
                                                                   durable->directory().kv_folder(),
@@ -79,6 +79,7 @@ class SchedulerWorld {
 
   SchedulerCore& core() { return *core_; }
   const PageArena& arena() const { return arena_; }
+  // A page on disk takes this much; in memory it has an index, too.
   static uint64_t page_bytes() { return demo_model().kv_layout.page_bytes(); }
 
   // Sends a client's message and pumps until nothing happens any more.

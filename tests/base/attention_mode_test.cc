@@ -33,7 +33,8 @@ TEST(AttentionMode, is_read_from_its_text_and_written_as_it) {
 }
 
 TEST(AttentionMode, wrong_texts_get_errors_that_name_the_limits) {
-  const char* const form = "must be dense, window, window:W or window:W:S";
+  const char* const form =
+      "must be dense, window, window:W, window:W:S, select, select:B or select:B:D, such as";
   const char* const window = "the window W must be a whole number from 64 to 1048576, got";
   const char* const sinks = "the number of sinks S must be a whole number from 0 to 65536, got";
   struct Case {
@@ -64,6 +65,12 @@ TEST(AttentionMode, wrong_texts_get_errors_that_name_the_limits) {
   }
 }
 
+TEST(AttentionMode, only_one_mode_is_dense) {
+  EXPECT_TRUE(AttentionMode{}.is_dense());
+  EXPECT_FALSE(kWindowMode.is_dense());
+  EXPECT_FALSE(kSelectMode.is_dense());
+}
+
 TEST(AttentionMode, selection_is_read_from_its_text_and_written_as_it) {
   struct Case {
     const char* text;
@@ -71,17 +78,15 @@ TEST(AttentionMode, selection_is_read_from_its_text_and_written_as_it) {
     const char* written;
   };
   for (const auto& [text, mode, written] :
-       std::vector<Case>{{"dense", {}, "dense"},
-                         {"window:64:1", {64, 1}, "window:64:1"},
-                         {"select", {0, 0, 4096, 0}, "select:4096:0"},
+       std::vector<Case>{{"select", {0, 0, 4096, 0}, "select:4096:0"},
                          {"select:64", {0, 0, 64, 0}, "select:64:0"},
                          {"select:65:2", {0, 0, 128, 2}, "select:128:2"},
                          {"select:1048576:1024", {0, 0, 1 << 20, 1024}, "select:1048576:1024"}}) {
-    const auto read = parse_any_attention_mode(text);
+    const auto read = parse_attention_mode(text);
     ASSERT_TRUE(read.ok()) << text;
     EXPECT_EQ(*read, mode) << text;
     EXPECT_EQ(to_string(mode), written);
-    EXPECT_EQ(*parse_any_attention_mode(written), mode);
+    EXPECT_EQ(*parse_attention_mode(written), mode);
   }
   for (const auto& [text, message] : std::vector<std::pair<const char*, const char*>>{
            {"select:", "the number of selected tokens B must be a whole number from 64 to 1048576"},
@@ -89,10 +94,9 @@ TEST(AttentionMode, selection_is_read_from_its_text_and_written_as_it) {
            {"select:1048577", "the number of selected tokens B must be"},
            {"select:64:", "the number of dense layers D must be a whole number from 0 to 1024"},
            {"select:64:1:2", "the number of dense layers D must be"},
-           {"selects", "select:B or select:B:D, such as select:4096, got \"selects\""},
-           {"", "must be dense, window"},
-           {"window:63", "the window W must be"}}) {
-    const auto read = parse_any_attention_mode(text);
+           {"selects", "such as window:4096:64 or select:4096, got \"selects\""},
+           {"select ", "must be dense, window"}}) {
+    const auto read = parse_attention_mode(text);
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_EQ(read.error().field, "attention");
     EXPECT_THAT(read.error().message, HasSubstr(message)) << text;

@@ -66,10 +66,48 @@ TEST(WindowPages, a_dense_sequence_needs_all_its_pages) {
   EXPECT_EQ(working_pages({4096, 64}, 300, 512), 5) << "no more than there are";
 }
 
-TEST(WindowPages, a_token_sees_no_more_than_the_window_and_the_sinks) {
-  EXPECT_EQ(seen_tokens({}, 100'000), 100'000);
-  EXPECT_EQ(seen_tokens({4096, 64}, 100), 100);
-  EXPECT_EQ(seen_tokens({4096, 64}, 100'000), 4160);
+TEST(SelectedPages, a_token_selects_if_it_has_twice_as_many_candidates_as_it_may_choose) {
+  const AttentionMode mode = {0, 0, 256, 0};
+  EXPECT_EQ(select_candidates(100 * 64).begin, 1);
+  EXPECT_EQ(select_candidates(100 * 64).end, 85) << "the last 16 pages are seen in any case";
+  EXPECT_EQ(select_candidates(100 * 64 + 63).end, 85);
+  // Eight candidates: the pages 1 to 8, beside the pages 9 to 24.
+  EXPECT_FALSE(selects(mode, 24 * 64 - 1));
+  EXPECT_TRUE(selects(mode, 24 * 64));
+  EXPECT_FALSE(selects({}, 1 << 20));
+  EXPECT_FALSE(selects({4096, 64}, 1 << 20));
+}
+
+TEST(SelectedPages, keys_that_are_seen_are_counted) {
+  EXPECT_EQ(keys_seen({}, 99), 100);
+  EXPECT_EQ(keys_seen({64, 10}, 99), 74);
+  EXPECT_EQ(keys_seen({0, 0, 128, 0}, 6410), 128 + 64 + 15 * 64 + 11);
+  EXPECT_EQ(keys_seen({0, 0, 128, 0}, 500), 501);
+}
+
+TEST(AttentionWork, sums_of_positions_are_exact) {
+  EXPECT_EQ(sum_of_positions(0, 0), 0);
+  EXPECT_EQ(sum_of_positions(0, 4), 6);
+  EXPECT_EQ(sum_of_positions(3, 5), 7);
+}
+
+TEST(AttentionWork, is_the_number_of_earlier_tokens_that_are_seen) {
+  EXPECT_EQ(attention_work({}, 100, 104), 100 + 101 + 102 + 103);
+  EXPECT_EQ(attention_work({}, 7, 7), 0);
+  const AttentionMode window = {4096, 64};
+  EXPECT_EQ(attention_work(window, 0, 4160), sum_of_positions(0, 4160));
+  EXPECT_EQ(attention_work(window, 100'000, 100'010), 10 * 4160);
+  EXPECT_EQ(attention_work(window, 4158, 4162), 4158 + 4159 + 2 * 4160);
+}
+
+TEST(AttentionWork, of_tokens_that_select_counts_what_they_see_and_two_tokens_of_each_other_page) {
+  const AttentionMode select = {0, 0, 4096, 0};
+  constexpr int64_t kFirst = (16 + 2 * 64) * kPageTokens;
+  EXPECT_EQ(attention_work(select, 0, kFirst), sum_of_positions(0, kFirst));
+  const int64_t far = 1000 * kPageTokens;
+  EXPECT_EQ(attention_work(select, far, far + 1), 4096 + 17 * 64 + 2 * 1000);
+  EXPECT_EQ(attention_work(select, kFirst - 1, kFirst + 1),
+            kFirst - 1 + attention_work(select, kFirst, kFirst + 1));
 }
 
 }  // namespace

@@ -129,11 +129,5 @@ TEST(PrefillTime, a_few_rows_say_nothing_once_there_was_a_long_slice) {
   EXPECT_DOUBLE_EQ(time.us(0, 1), 1000);
 }
 
-TEST(PrefillTime, sums_of_positions_are_exact) {
-  EXPECT_EQ(sum_of_positions(0, 0), 0);
-  EXPECT_EQ(sum_of_positions(0, 4), 6);
-  EXPECT_EQ(sum_of_positions(3, 5), 7);
-}
-
 }  // namespace
 }  // namespace cascade

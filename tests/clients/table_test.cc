@@ -199,6 +199,10 @@ TEST(UsageText, names_an_attention_mode_that_is_not_dense) {
   generation.attention = "window:512:16";
   EXPECT_TRUE(
       usage_text(generation, true).ends_with("0 generated, 0 us, attention window:512:16, stop"));
+  generation.attention = "select:4096:0";
+  generation.usage.selected_tokens = 9;
+  EXPECT_TRUE(usage_text(generation, false)
+                  .ends_with(", attention select:4096:0 (9 tokens selected pages)"));
 }
 
 TEST(ChunkTable, shows_no_chain_keys_but_in_json) {
@@ -306,6 +310,9 @@ TEST(StatusText, says_what_was_reused) {
   EXPECT_NE(text.find("decode, store"), std::string::npos) << text;
   EXPECT_EQ(text.find("tokens/s"), std::string::npos) << "no speed was measured: " << text;
   EXPECT_EQ(text.find("on disk"), std::string::npos) << text;
+  EXPECT_EQ(text.find("selected"), std::string::npos) << text;
+  status.tokens_selected = 12;
+  EXPECT_NE(render_status(status, kPlain).find("by 12 tokens"), std::string::npos);
 }
 
 TEST(StatusText, says_what_memory_and_disk_have_room_for) {

@@ -112,7 +112,7 @@ TEST_F(Catalogs, refuse_a_budget_that_holds_no_page) {
   const Result<ModelSize> size = model_size(options.model_dir, options);
   ASSERT_FALSE(size.ok());
   EXPECT_EQ(size.error().field, "--kv-memory");
-  EXPECT_THAT(size.error().message, HasSubstr("at least 135168 bytes"));
+  EXPECT_THAT(size.error().message, HasSubstr("at least 137408 bytes"));
 }
 
 TEST_F(Catalogs, estimate_weights_by_their_type_and_the_whole_kv_budget) {

@@ -117,6 +117,8 @@ class Routes(unittest.TestCase):
             self.assertEqual(self.daemon.post(path, body).json["attention"], "dense", path)
             window = dict(body, attention="window:512")
             self.assertEqual(self.daemon.post(path, window).json["attention"], "window:512:64")
+            select = dict(body, attention="select:1000:1")
+            self.assertEqual(self.daemon.post(path, select).json["attention"], "select:1024:1")
             streamed = self.daemon.post(path, dict(window, stream=True)).events()
             events = [data.get("response", data) for _, data in streamed if data != "[DONE]"]
             self.assertEqual([event["attention"] for event in events if "attention" in event],

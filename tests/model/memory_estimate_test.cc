@@ -55,7 +55,7 @@ TEST(MemoryEstimate, a_model_that_could_not_be_loaded_is_refused) {
 TEST(MemoryEstimate, kv_counts_whole_pages_of_each_sequence) {
   const ModelConfig config = demo_config();
   for (const KvType type : kKvTypes) {
-    const size_t page_bytes = kv_layout(config, type).page_bytes();
+    const size_t page_bytes = kv_layout(config, type).indexed_page_bytes();
     const auto kv = [&](int64_t tokens, int64_t sequences) {
       const auto estimate = estimate_memory(
           config, 1000, {.kv_type = type, .tokens = tokens, .sequences = sequences});

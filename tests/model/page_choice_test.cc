@@ -30,18 +30,6 @@ ModelConfig choosing_config() {
   return config;
 }
 
-TEST(PageChoice, a_token_selects_if_it_has_twice_as_many_candidates_as_it_may_choose) {
-  const AttentionMode mode = {0, 0, 256, 0};
-  EXPECT_EQ(select_candidates(100 * 64).begin, 1);
-  EXPECT_EQ(select_candidates(100 * 64).end, 85) << "the last 16 pages are seen in any case";
-  EXPECT_EQ(select_candidates(100 * 64 + 63).end, 85);
-  // Eight candidates: the pages 1 to 8, beside the pages 9 to 24.
-  EXPECT_FALSE(selects(mode, 24 * 64 - 1));
-  EXPECT_TRUE(selects(mode, 24 * 64));
-  EXPECT_FALSE(selects({}, 1 << 20));
-  EXPECT_FALSE(selects({4096, 64}, 1 << 20));
-}
-
 TEST(PageChoice, first_layers_and_layers_with_a_window_do_not_select) {
   const AttentionMode mode = {0, 0, 64, 2};
   EXPECT_EQ(selecting_mode(mode, 0, 0).selected, 0);
@@ -53,13 +41,6 @@ TEST(PageChoice, first_layers_and_layers_with_a_window_do_not_select) {
   EXPECT_FALSE(selects_somewhere(mode, far, std::vector<int>{0, 0, 500, 500}));
   EXPECT_FALSE(selects_somewhere(mode, far, std::vector<int>{0, 0}));
   EXPECT_FALSE(selects_somewhere(mode, 1000, std::vector<int>{0, 0, 0}));
-}
-
-TEST(PageChoice, keys_that_are_seen_are_counted) {
-  EXPECT_EQ(keys_seen({}, 99), 100);
-  EXPECT_EQ(keys_seen({64, 10}, 99), 74);
-  EXPECT_EQ(keys_seen({0, 0, 128, 0}, 6410), 128 + 64 + 15 * 64 + 11);
-  EXPECT_EQ(keys_seen({0, 0, 128, 0}, 500), 501);
 }
 
 // A chain of pages with random indexes.

@@ -38,19 +38,21 @@ TEST_F(AttentionSystem, cascadectl_names_a_mode_and_tells_which_was_used) {
   EXPECT_EQ(used({}), "window:256:16");
   EXPECT_EQ(used({"--attention", "dense"}), "dense");
   EXPECT_EQ(used({"--attention", "window:512"}), "window:512:64");
+  EXPECT_EQ(used({"--attention", "select"}), "select:4096:0");
 }
 
 TEST_F(AttentionSystem, cascadectl_says_what_is_wrong_with_a_mode) {
   const ProgramResult sparse = generate({"--attention", "sparse"});
   EXPECT_EQ(sparse.exit_code, 2);
   EXPECT_EQ(sparse.err,
-            "error: invalid_argument: --attention: must be dense, window, window:W or window:W:S, "
-            "such as window:4096:64, got \"sparse\"\n");
+            "error: invalid_argument: --attention: must be dense, window, window:W, window:W:S, "
+            "select, select:B or select:B:D, such as window:4096:64 or select:4096, got "
+            "\"sparse\"\n");
   const ProgramResult longer = generate({"--attention", std::string(65, 'w')});
   EXPECT_EQ(longer.exit_code, 2);
   EXPECT_EQ(longer.err,
             "error: invalid_argument: --attention: has 65 bytes, more than the limit of 64; must "
-            "be dense, window, window:W or window:W:S\n");
+            "be dense, window, window:W, window:W:S, select, select:B or select:B:D\n");
 }
 
 TEST_F(AttentionSystem, of_the_client_library_is_that_of_its_answer) {
@@ -59,7 +61,9 @@ TEST_F(AttentionSystem, of_the_client_library_is_that_of_its_answer) {
   wire::GenerateRequest request;
   request.prompt = "The capital of France is";
   request.max_tokens = 4;
-  for (const auto& [mode, used] : {std::pair("dense", "dense"), {"window", "window:4096:64"}}) {
+  for (const auto& [mode, used] : {std::pair("dense", "dense"),
+                                   {"window", "window:4096:64"},
+                                   {"select:100", "select:128:0"}}) {
     request.attention = mode;
     const auto answer = client->generate(request);
     ASSERT_TRUE(answer.ok()) << answer.error().to_string();

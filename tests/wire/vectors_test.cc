@@ -45,19 +45,19 @@ GenerateRequest sample_request() {
   request.retain_output = true;
   request.stream = true;
   request.grammar = {GrammarKind::kJsonSchema, R"({"type":"string"})"};
-  request.attention = "window:4096";
+  request.attention = "select:4096";
   return request;
 }
 
 Final sample_final() {
   Final final;
-  final.attention = "window:4096:64";
+  final.attention = "select:4096:0";
   final.text = "Rome.";
   final.reasoning = "Italy: Rome";
   final.finish_reason = "stop";
   final.token_ids = {151667, 49, 2};
   final.logprobs = {-0.5F, -0.25F, -2.0F};
-  final.usage = {30, 25, 10, 5, {MissReason::kDiffers, 25, 17}, 3, 1};
+  final.usage = {30, 25, 10, 5, {MissReason::kDiffers, 25, 17}, 3, 1, 4};
   final.timings = {10, 2000, 2500, 900, 3600};
   final.seed = 42;
   final.output_chunk_id = "output_00000000000000000000000000000001";

@@ -16,6 +16,7 @@ OrderedJson encode_timings(const wire::Final& final) {
   result["prompt_ms"] = ms(final.timings.prefill_us);
   result["predicted_n"] = final.usage.completion_tokens;
   result["predicted_ms"] = ms(final.timings.decode_us);
+  if (final.usage.selected_tokens > 0) result["selected_n"] = final.usage.selected_tokens;
   result["queue_ms"] = ms(final.timings.queue_us);
   result["first_token_ms"] = ms(final.timings.first_token_us);
   result["total_ms"] = ms(final.timings.total_us);

@@ -28,7 +28,7 @@ ChunkChains::ChunkChains(bool keeps_pages, std::string model, Jobs& jobs, Outbox
 
 void ChunkChains::store(const ChunkEntry& entry, std::span<const int32_t> chain,
                         size_t begin_tokens, bool pending) {
-  if (!keeps_pages_ || entry.attention.window > 0) return;
+  if (!keeps_pages_ || !entry.attention.is_dense()) return;
   metadata_.put_chain({entry.chunk.tenant, entry.chunk.id}, chain, begin_tokens, pending);
 }
 
@@ -37,7 +37,7 @@ void ChunkChains::settle(const StoredName& chunk) {
 }
 
 void ChunkChains::keep(ChunkEntry& entry) {
-  if (!keeps_pages_ || entry.attention.window > 0) return;
+  if (!keeps_pages_ || !entry.attention.is_dense()) return;
   const TenantId owner = tenants_.id(entry.chunk.tenant);
   const std::vector<NamedPage> pages = writer_.pages_of(owner, entry.chain);
   const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));

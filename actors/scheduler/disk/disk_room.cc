@@ -32,7 +32,8 @@ int64_t DiskRoom::tokens() const {
 }
 
 std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
-  if (!spills_.possible() || request.params.output_pinned.value_or(false)) return std::nullopt;
+  const bool may_spill = spills_.possible() && request.attention.is_dense();
+  if (!may_spill || request.params.output_pinned.value_or(false)) return std::nullopt;
   const TenantId owner = tenants_.id(request.client.tenant, request.attention);
   const auto stored =
       std::ranges::count_if(stored_.path_of(owner, request.reusable()),

@@ -49,18 +49,18 @@ wire::StatusReply StatusDoor::status() const {
   status.threads = from_.options.threads;
   status.context_tokens_max = from_.model.config.context_tokens_max;
   status.weight_bytes = static_cast<int64_t>(from_.model.weights.bytes());
-  const auto page_bytes = static_cast<int64_t>(from_.arena.page_bytes());
-  status.kv_bytes_max = page_bytes * static_cast<int64_t>(from_.pool.page_count());
+  status.kv_bytes_max = page_bytes() * static_cast<int64_t>(from_.pool.page_count());
   status.kv_pages_used = static_cast<int64_t>(from_.pool.used_count());
-  status.kv_bytes_used = page_bytes * status.kv_pages_used;
-  status.kv_bytes_per_token = page_bytes / kPageTokens;
+  status.kv_bytes_used = page_bytes() * status.kv_pages_used;
+  status.kv_bytes_per_token = page_bytes() / kPageTokens;
   if (from_.options.keep_pages) {
     status.kv_disk_bytes = from_.disk_room.used_bytes();
     status.kv_disk_bytes_max = from_.disk_room.bytes();
   }
   const int64_t in_memory = static_cast<int64_t>(from_.pool.page_count()) * kPageTokens;
-  status.sequence_tokens_max =
-      std::min<int64_t>(std::max(in_memory, from_.disk_room.tokens()), status.context_tokens_max);
+  const bool may_read = from_.options.attention.selected == 0;
+  status.sequence_tokens_max = std::min<int64_t>(
+      std::max(in_memory, may_read ? from_.disk_room.tokens() : 0), status.context_tokens_max);
   status.requests_running = static_cast<int32_t>(from_.requests.running());
   status.requests_waiting = static_cast<int32_t>(from_.requests.not_running());
   status.requests_waiting_max = from_.options.requests_waiting_max;
@@ -74,6 +74,7 @@ wire::StatusReply StatusDoor::status() const {
   status.tokens_prefilled = from_.counters.tokens_prefilled;
   status.tokens_reprefilled = from_.idle.tokens_computed();
   status.tokens_generated = from_.counters.tokens_generated;
+  status.tokens_selected = from_.counters.tokens_selected;
   status.pages_evicted = static_cast<int64_t>(from_.index.removed_count(Removal::kEvicted));
   status.chunks_input = static_cast<int32_t>(from_.registry.count(false));
   status.chunks_output = static_cast<int32_t>(from_.registry.count(true));
@@ -96,7 +97,7 @@ int64_t StatusDoor::pages_of_tenant(const std::string& tenant) const {
 
 void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) const {
   status.kv_pages_used = pages_of_tenant(tenant);
-  status.kv_bytes_used = status.kv_pages_used * static_cast<int64_t>(from_.arena.page_bytes());
+  status.kv_bytes_used = status.kv_pages_used * page_bytes();
   status.requests_running = status.requests_waiting = 0;
   for (const auto& [handle, request] : from_.requests.all()) {
     if (request->client.tenant != tenant) continue;
@@ -112,7 +113,7 @@ void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) 
   status.tokens_waiting = status.requests_preempted = 0;
   status.requests_done = status.requests_failed = status.requests_cancelled = 0;
   status.tokens_reused = status.tokens_prefilled = status.tokens_reprefilled = 0;
-  status.tokens_generated = status.pages_evicted = 0;
+  status.tokens_generated = status.tokens_selected = status.pages_evicted = 0;
   status.reprefills_pending = 0;
   status.actors_restarted.clear();
   status.warnings.clear();
@@ -146,7 +147,7 @@ wire::CacheStats StatusDoor::cache_stats() const {
   };
   wire::CacheStats cache;
   cache.policy = to_string(from_.index.policy());
-  cache.page_bytes = static_cast<int64_t>(from_.arena.page_bytes());
+  cache.page_bytes = page_bytes();
   cache.pages_max = static_cast<int64_t>(from_.pool.page_count());
   cache.pages_used = static_cast<int64_t>(from_.pool.used_count());
   cache.pages_pinned = static_cast<int64_t>(from_.index.pinned_count());
@@ -196,22 +197,29 @@ std::vector<wire::ChunkGroup> StatusDoor::chunk_groups(const std::string& tenant
     sums.text_bytes += static_cast<int64_t>(entry.bytes);
     pages.add(from_.keep.holds.pages_of(entry));
   });
-  const auto page_bytes = static_cast<int64_t>(from_.arena.page_bytes());
   std::vector<wire::ChunkGroup> listed;
   for (auto& [key, group] : groups) {
     group.sums.tenant = key.first;
     group.sums.type = key.second;
-    group.sums.kv_bytes = page_bytes * std::ssize(group.pages.in_memory);
-    group.sums.kv_disk_bytes = page_bytes * std::ssize(group.pages.on_disk);
+    group.sums.kv_bytes = page_bytes() * std::ssize(group.pages.in_memory);
+    group.sums.kv_disk_bytes = disk_page_bytes() * std::ssize(group.pages.on_disk);
     all.add(std::move(group.pages));
     listed.push_back(std::move(group.sums));
   }
   return listed;
 }
 
+int64_t StatusDoor::page_bytes() const {
+  return static_cast<int64_t>(from_.arena.page_bytes());
+}
+
+int64_t StatusDoor::disk_page_bytes() const {
+  return static_cast<int64_t>(from_.model.kv_layout.page_bytes());
+}
+
 wire::DiskStats StatusDoor::disk_stats() const {
   return {.pages = static_cast<int64_t>(from_.stored.disk().size()),
-          .page_bytes = static_cast<int64_t>(from_.arena.page_bytes()),
+          .page_bytes = disk_page_bytes(),
           .pages_written = from_.stored.counters().pages_written,
           .pages_loaded = from_.stored.counters().pages_loaded,
           .pages_bad = from_.stored.counters().pages_bad,
@@ -229,7 +237,7 @@ void StatusDoor::on(const Client& client, const wire::RequestId& id, const wire:
   if (client.tenant == kLocalTenant) {
     stats.cache = cache_stats();
     stats.cache->chunk_bytes = stats.cache->page_bytes * std::ssize(pages.in_memory);
-    stats.cache->chunk_disk_bytes = stats.cache->page_bytes * std::ssize(pages.on_disk);
+    stats.cache->chunk_disk_bytes = disk_page_bytes() * std::ssize(pages.on_disk);
     if (from_.options.keep_pages) stats.disk = disk_stats();
   }
   from_.outbox.reply(client, id, std::move(stats));

@@ -19,15 +19,14 @@ constexpr int kHoldsAtOnce = 256;
 }  // namespace
 
 ChunkHolds::ChunkHolds(const HoldLimits& limits, const Clock& clock, Outbox& outbox,
-                       ChainIndex& index, size_t pool_pages, size_t page_bytes, Tenants& tenants,
+                       ChainIndex& index, const PageSizes& pages, Tenants& tenants,
                        const StoredPages& stored, TextUses& uses, const TextPins& text_pins,
                        Callbacks callbacks)
     : limits_(limits),
       clock_(clock),
       outbox_(outbox),
       index_(index),
-      pool_pages_(pool_pages),
-      page_bytes_(page_bytes),
+      pages_(pages),
       tenants_(tenants),
       stored_(stored),
       uses_(uses),
@@ -99,16 +98,15 @@ void ChunkHolds::refresh(ChunkEntry& entry) {
   const int64_t own = std::min(chain, static_cast<int64_t>(entry.own_begin));
   const int64_t pages = std::min((chain + kPageTokens - 1) / kPageTokens - own / kPageTokens,
                                  end_pages(tenants_.widest(entry.attention), chain));
-  entry.chunk.kv_bytes = ready ? pages * static_cast<int64_t>(page_bytes_) : 0;
+  entry.chunk.kv_bytes = ready ? pages * static_cast<int64_t>(pages_.bytes) : 0;
 }
 
 void ChunkHolds::measure(ChunkEntry& entry) {
   refresh(entry);
-  const auto page_bytes = static_cast<int64_t>(page_bytes_);
   const PagesOfChunk pages = pages_of(entry);
-  entry.chunk.kv_bytes = page_bytes * std::ssize(pages.in_memory);
+  entry.chunk.kv_bytes = static_cast<int64_t>(pages_.bytes * pages.in_memory.size());
   entry.chunk.kv_disk_pages = std::ssize(pages.on_disk);
-  entry.chunk.kv_disk_bytes = page_bytes * entry.chunk.kv_disk_pages;
+  entry.chunk.kv_disk_bytes = static_cast<int64_t>(pages_.disk_bytes * pages.on_disk.size());
 }
 
 PagesOfChunk ChunkHolds::pages_of(const ChunkEntry& entry) const {
@@ -191,7 +189,7 @@ void ChunkHolds::drop_leases_if(const std::function<bool(const Lease&)>& drops) 
 }
 
 int64_t ChunkHolds::pages_max() const {
-  return static_cast<int64_t>(limits_.memory_ratio * static_cast<double>(pool_pages_));
+  return static_cast<int64_t>(limits_.memory_ratio * static_cast<double>(pages_.count));
 }
 
 void ChunkHolds::trim() {

@@ -25,6 +25,13 @@ struct HoldLimits {
   int leases_max;
 };
 
+// The pages of the pool, and what one takes.
+struct PageSizes {
+  size_t count;
+  size_t bytes;       // in memory, with its index
+  size_t disk_bytes;  // on disk
+};
+
 // One thread. The index may evict the pages of a hold at any time: the hold is lost then, which
 // refresh() notices.
 class ChunkHolds {
@@ -39,8 +46,8 @@ class ChunkHolds {
 
   // The references outlive this, and so do entries until they are cleared.
   ChunkHolds(const HoldLimits& limits, const Clock& clock, Outbox& outbox, ChainIndex& index,
-             size_t pool_pages, size_t page_bytes, Tenants& tenants, const StoredPages& stored,
-             TextUses& uses, const TextPins& text_pins, Callbacks callbacks);
+             const PageSizes& pages, Tenants& tenants, const StoredPages& stored, TextUses& uses,
+             const TextPins& text_pins, Callbacks callbacks);
 
   // Holds the chunk's chain, if all of it is in pages, with the chunk's priority.
   void take(ChunkEntry& entry);
@@ -85,8 +92,7 @@ class ChunkHolds {
   const Clock& clock_;
   Outbox& outbox_;
   ChainIndex& index_;
-  const size_t pool_pages_;
-  const size_t page_bytes_;
+  const PageSizes pages_;
   Tenants& tenants_;
   const StoredPages& stored_;
   TextUses& uses_;

@@ -18,14 +18,13 @@ Keep::Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, Chain
            [this](const ChunkEntry& entry, const ChunkUses::Use& use) {
              if (entry.chunk.pinned) pinned_texts.pin_use(entry, use);
            }),
-      holds(options.holds, clock, outbox, index, options.pool_pages, options.page_bytes, tenants,
-            stored, uses, text_pins,
+      holds(options.holds, clock, outbox, index, options.pages, tenants, stored, uses, text_pins,
             {.held =
                  [this](ChunkEntry& entry) {
                    if (entry.chunk.pinned) pins.pin_held(entry);
                  },
              .pin_lost = [this](const ChunkEntry& entry) { pin_budget.wait(entry); }}),
-      pin_budget(options.max_pinned, options.pool_pages, index, tenants, stored, holds, text_pins,
+      pin_budget(options.max_pinned, options.pages.count, index, tenants, stored, holds, text_pins,
                  idle, requests),
       pinned_texts(index, tenants, registry, stored, writer, chains, idle, uses, holds, pin_budget,
                    text_pins),

@@ -31,8 +31,7 @@ namespace cascade {
 
 struct KeepOptions {
   bool keeps_pages;  // the store keeps K and V
-  size_t pool_pages;
-  size_t page_bytes;
+  PageSizes pages;
   size_t page_uses_max;  // how many uses of pages by texts are noted
   HoldLimits holds;
   double max_pinned;  // share of the pool's pages

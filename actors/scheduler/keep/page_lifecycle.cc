@@ -36,8 +36,7 @@ void PageLifecycle::forget(const Forget& what) {
 // Forgets the pages that nobody uses, and has the writer note those that are being written.
 void PageLifecycle::forget_now(const Forget& what) {
   const int64_t keep = what.keep / kPageTokens * kPageTokens;
-  const bool may_be_stored =
-      stored_.disk().size() > 0 && index_.tenant(what.owner).mode.window == 0;
+  const bool may_be_stored = stored_.disk().size() > 0 && index_.tenant(what.owner).mode.is_dense();
   switch (what.scope) {
     case ForgetScope::kAndWhatGoesOn:
     case ForgetScope::kAndLeftAlone: {
@@ -69,7 +68,7 @@ void PageLifecycle::forget_now(const Forget& what) {
 // Returns how many tokens of a tenant's chain are in public pages. These do not belong to the
 // tenant: others build on them.
 int64_t PageLifecycle::public_tokens(const Forget& what) const {
-  if (what.owner == kPublic || index_.tenant(what.owner).mode.window > 0) return 0;
+  if (what.owner == kPublic || !index_.tenant(what.owner).mode.is_dense()) return 0;
   const ChainIndex::Match match =
       index_.match(what.owner, what.chain, ChainIndex::Where::kAnywhere);
   const auto pages = std::ranges::count_if(

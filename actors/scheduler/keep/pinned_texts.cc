@@ -57,8 +57,9 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   ChainIndex::Node* node = index_.find(use.page);
   if (node == nullptr) return;
   const ChainIndex::PageName last = name_of(node);
-  // Texts are pinned in dense chains only: of others, pages that the text's end sees may be gone.
-  if (index_.tenant(last.owner).mode.window > 0) return;
+  // Texts are pinned in dense chains only. Others are not on disk, and pages that the text's end
+  // sees may be gone.
+  if (!index_.tenant(last.owner).mode.is_dense()) return;
   // Tokens of the page after the text do not belong to the pin, and are not written for it.
   size_t tokens = use.ends > 1 ? static_cast<size_t>(use.ends) - 1 : 0;
   TextPin pin;

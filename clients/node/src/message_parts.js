@@ -54,6 +54,7 @@ export const Usage = struct({
   miss: optional(Miss, () => ({ reason: 'none', position: 0, knownToken: -1 })),
   completion_tokens: int64,
   reasoning_tokens: int64,
+  selected_tokens: defaulting(int64, 0),
 });
 
 export const Timings = struct({

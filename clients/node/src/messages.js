@@ -217,6 +217,7 @@ const replies = {
     tokens_prefilled: int64,
     tokens_reprefilled: int64,
     tokens_generated: int64,
+    tokens_selected: defaulting(int64, 0),
     pages_evicted: int64,
     chunks_input: int32,
     chunks_output: int32,

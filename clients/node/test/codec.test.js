@@ -66,8 +66,9 @@ test('the fields of a vector are what the specification says', () => {
   assert.deepEqual(final.logprobs, Float32Array.of(-0.5, -0.25, -2));
   assert.deepEqual(final.usage.miss, { reason: 'differs', position: 25, knownToken: 17 });
   assert.equal(final.durable, true);
-  assert.equal(final.attention, 'window:4096:64');
-  assert.equal(decode(vectors.get('generate_request')).message.attention, 'window:4096');
+  assert.equal(final.attention, 'select:4096:0');
+  assert.equal(final.usage.selectedTokens, 4);
+  assert.equal(decode(vectors.get('generate_request')).message.attention, 'select:4096');
   const put = encode('ChunkPut', { type: 'CONTEXT', text: 'Grüße, 世界' }, id);
   assert.deepEqual(put.map((frame) => Buffer.from(frame)), vectors.get('chunk_put'));
   const { chunk } = decode(vectors.get('chunk_reply')).message;
@@ -87,6 +88,7 @@ test('what is absent has its default, or is not there', () => {
   assert.equal(message.thinkPolicy, 'reprefill');
   assert.equal(message.attention, '');
   assert.equal(message.usage.loadedTokens, 0);
+  assert.equal(message.usage.selectedTokens, 0);
   assert.deepEqual(message.usage.miss, { reason: 'none', position: 0, knownToken: -1 });
   const stats = { groups: [], chunks_max: 1, text_bytes_max: 1, pages_of_tenant: 0, disk: null };
   const reply = decode(framesWith('StatsReply', Buffer.from(encodeMessagePack(stats)))).message;

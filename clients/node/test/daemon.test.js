@@ -119,6 +119,9 @@ test('an answer says which attention mode was used', async () => {
   assert.equal((await client.generate(request)).attention, 'dense');
   const { attention } = await client.generate({ ...request, attention: 'window:512' });
   assert.equal(attention, 'window:512:64');
+  const select = await client.generate({ ...request, attention: 'select' });
+  assert.equal(select.attention, 'select:4096:0');
+  assert.equal(select.usage.selectedTokens, 0);
 });
 
 test('what the daemon refuses is said with code and field', async () => {

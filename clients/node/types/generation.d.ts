@@ -49,7 +49,7 @@ export interface GenerateParams {
   thinking?: boolean;
   retainOutput?: boolean;
   thinkPolicy?: ThinkPolicy;
-  /** 'dense', 'window', 'window:W' or 'window:W:S'; undefined: the daemon's. */
+  /** 'dense', 'window:W:S' or 'select:B:D' (docs/LONG_CONTEXT.md); undefined: the daemon's. */
   attention?: string;
   /** Ignored: the client sets it. */
   stream?: boolean;
@@ -134,6 +134,8 @@ export interface Usage {
   miss: Miss;
   completionTokens: number;
   reasoningTokens: number;
+  /** Computed tokens that selected pages. */
+  selectedTokens: number;
 }
 
 export interface Timings {
@@ -166,7 +168,7 @@ export interface Generation {
   missing: { id: string; reason: string }[];
   /** Where tokenIds are thoughts. */
   thinkSpans: ThinkSpan[];
-  /** The mode that was used: 'dense' or 'window:W:S'. */
+  /** The mode that was used: 'dense', 'window:W:S' or 'select:B:D'. */
   attention: string;
 }
 

@@ -38,6 +38,8 @@ export interface StatusReply {
   tokensPrefilled: number;
   tokensReprefilled: number;
   tokensGenerated: number;
+  /** Computed tokens that selected pages. */
+  tokensSelected: number;
   pagesEvicted: number;
   chunksInput: number;
   chunksOutput: number;

@@ -51,6 +51,7 @@ class StatusReply:
     tokens_prefilled: Int64
     tokens_reprefilled: Int64
     tokens_generated: Int64
+    tokens_selected: Int64 = 0  # computed ones that selected pages
     pages_evicted: Int64
     chunks_input: Int32
     chunks_output: Int32
@@ -108,6 +109,7 @@ class Usage:
     miss: Miss = field(default_factory=Miss)
     completion_tokens: Int64
     reasoning_tokens: Int64
+    selected_tokens: Int64 = 0  # computed tokens that selected pages
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ class Final:
     top_logprobs: Floats = field(default_factory=list)
     missing: list[MissingChunk] = field(default_factory=list)  # what it was answered without
     think_spans: list[ThinkSpan] = field(default_factory=list)  # where token_ids are thoughts
-    attention: str = ""  # the mode that was used: "dense" or "window:W:S"
+    attention: str = ""  # the mode that was used: "dense", "window:W:S" or "select:B:D"
 
 
 @dataclass(frozen=True)

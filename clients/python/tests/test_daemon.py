@@ -305,9 +305,10 @@ class ChunkTest(ClientTest):
         self.assertIn(output.kv_state, list(KvState))
 
     def test_an_answer_says_which_attention_mode_was_used(self) -> None:
-        for mode, used in ((None, "dense"), ("dense", "dense"), ("window:512", "window:512:64")):
+        modes = {None: "dense", "dense": "dense", "window:512": "window:512:64"}
+        for mode, used in (*modes.items(), ("select:100", "select:128:0")):
             final = self.client.generate(ask("What is 2+2?", attention=mode, max_tokens=4))
-            self.assertEqual(final.attention, used)
+            self.assertEqual((final.attention, final.usage.selected_tokens), (used, 0))
         for wrong in ("sparse", "window:63", "w" * 65):
             self.assert_refused(
                 "invalid_argument",

@@ -52,7 +52,7 @@ class VectorsTest(unittest.TestCase):
         self.assertEqual(request.stop, ["\n\n"])
         self.assertTrue(request.retain_output and request.stream and request.logprobs)
         self.assertIsNone(request.prompt)
-        self.assertEqual(request.attention, "window:4096")
+        self.assertEqual(request.attention, "select:4096")
 
     def test_a_reply_has_the_fields_and_arrays_that_the_vector_was_made_of(self) -> None:
         final = message_of("final")
@@ -63,8 +63,9 @@ class VectorsTest(unittest.TestCase):
         self.assertEqual(final.top_token_ids, [151667, 7, 49, 50, 49, 2])
         self.assertEqual(final.usage.miss.reason, MissReason.DIFFERS)
         self.assertEqual(final.usage.loaded_tokens, 10)
+        self.assertEqual(final.usage.selected_tokens, 4)
         self.assertEqual(final.timings.total_us, 3600)
-        self.assertEqual(final.attention, "window:4096:64")
+        self.assertEqual(final.attention, "select:4096:0")
 
     def test_a_chunk_has_the_fields_that_the_vector_was_made_of(self) -> None:
         reply = message_of("chunk_reply")

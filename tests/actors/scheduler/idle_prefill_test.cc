@@ -120,7 +120,7 @@ TEST_F(IdlePrefillTest, a_prompt_with_a_window_is_computed_again_only_for_a_pin)
     ASSERT_TRUE(idle_.start());
     const wire::PrefillJob job = idle_.slice(20 * kPageTokens);
     EXPECT_EQ(std::ssize(job.token_ids), 2 * kPageTokens) << "memory for more is not reserved";
-    EXPECT_EQ(job.window, kPageTokens);
+    EXPECT_EQ(job.attention.window, kPageTokens);
     idle_.computed(job.token_ids, /*failed=*/false);
   }
   EXPECT_EQ(ended_.back(), std::pair(std::string("output_b"), true));

@@ -249,6 +249,9 @@ TEST(OpenAiChat, an_answer_says_what_was_used) {
   final.attention = "dense";
   const OrderedJson reply = parsed(reply_of(*call, {final}));
   EXPECT_EQ(reply["attention"], "dense");
+  EXPECT_FALSE(reply["timings"].contains("selected_n"));
+  final.usage.selected_tokens = 7;
+  EXPECT_EQ(parsed(reply_of(*call, {final}))["timings"]["selected_n"], 7);
   EXPECT_EQ(reply["choices"][0]["message"]["content"], "Hello");
   EXPECT_EQ(reply["choices"][0]["message"]["reasoning_content"], "hm");
   EXPECT_EQ(reply["choices"][0]["message"]["reasoning"], "hm");

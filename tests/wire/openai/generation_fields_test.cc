@@ -75,14 +75,17 @@ TEST(GenerationFields, empty_stop_strings_are_none) {
   EXPECT_EQ(field_refused(R"("stop":{"a":"b"})"), "stop");
 }
 
-TEST(GenerationFields, the_attention_mode_is_one_of_four_forms) {
+TEST(GenerationFields, the_attention_mode_has_one_of_the_known_forms) {
   for (const auto& request : requests_with(R"("attention":"window:512:16")")) {
     EXPECT_EQ(request.attention, "window:512:16");
+  }
+  for (const auto& request : requests_with(R"("attention":"select:512")")) {
+    EXPECT_EQ(request.attention, "select:512");
   }
   for (const auto& request : requests_with(R"("attention":null)")) {
     EXPECT_FALSE(request.attention.has_value());
   }
-  for (const std::string wrong : {"512", "\"\"", "\"sparse\"", "\"window:63\""}) {
+  for (const std::string wrong : {"512", "\"\"", "\"sparse\"", "\"window:63\"", "\"select:63\""}) {
     EXPECT_EQ(field_refused("\"attention\":" + wrong), "attention") << wrong;
   }
 }
@@ -92,7 +95,7 @@ TEST(GenerationFields, an_attention_mode_that_is_too_long_is_not_repeated) {
   EXPECT_THAT(error_of("\"attention\":\"" + longest + '"'), HasSubstr("got \"" + longest + '"'));
   EXPECT_EQ(error_of("\"attention\":\"" + longest + "w\""),
             "invalid_argument: attention: has 65 bytes, more than the limit of 64; must be dense, "
-            "window, window:W or window:W:S");
+            "window, window:W, window:W:S, select, select:B or select:B:D");
 }
 
 TEST(GenerationFields, whole_numbers_may_have_a_point) {

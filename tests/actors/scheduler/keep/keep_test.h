@@ -132,8 +132,7 @@ class KeepTest : public RoomTest {
   std::vector<std::string> sessions_removed_;
   Keep keep_{
       {.keeps_pages = true,
-       .pool_pages = kPoolPages,
-       .page_bytes = kPageBytes,
+       .pages = {kPoolPages, kPageBytes, kPageBytes},
        .page_uses_max = 100,
        .holds = {.memory_ratio = 0.9, .leases_max = 2},
        .max_pinned = 0.5},

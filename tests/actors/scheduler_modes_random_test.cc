@@ -1,4 +1,4 @@
-// Any mixture of requests with and without windows, pins, deletes, preemptions and failures, with
+// Any mixture of requests in all attention modes, of pins, deletes, preemptions and failures, with
 // little memory: each job finds in its pages what its tokens see, each answer is the one that its
 // prompt has alone, and nothing is left behind. In place of the model, K and V are proofs of the
 // tokens that they were computed from.
@@ -38,7 +38,7 @@ class ProofModel {
     wire::PrefillDone done;
     done.job = job.job;
     done.compute_us = 1000;
-    const AttentionMode mode = {job.window, job.sinks};
+    const AttentionMode& mode = job.attention;
     Proof last = before(job.pages, job.position, mode);
     for (const int32_t token : job.token_ids) last = feed(job.pages, last, token, mode);
     done.token = sampled(last);
@@ -50,7 +50,7 @@ class ProofModel {
     done.compute_us = 1000;
     done.steps = job.steps_max;
     for (const wire::DecodeSequence& sequence : job.sequences) {
-      const AttentionMode mode = {sequence.window, sequence.sinks};
+      const AttentionMode& mode = sequence.attention;
       wire::DecodedSequence result;
       result.sequence = sequence.sequence;
       Proof last = before(sequence.pages, sequence.position, mode);
@@ -80,7 +80,7 @@ class ProofModel {
  private:
   static Proof next(const Proof& last, int32_t token, const AttentionMode& mode) {
     uint64_t mixed = last.value ^ static_cast<uint64_t>(token) << 32 ^
-                     static_cast<uint64_t>(mode.window * 1000 + mode.sinks + 1);
+                     static_cast<uint64_t>(mode.window * 1000 + mode.sinks + mode.selected + 1);
     mixed = (mixed ^ mixed >> 31) * 0x9e3779b97f4a7c15;
     return {mixed ^ mixed >> 29, last.position + 1};
   }
@@ -144,7 +144,7 @@ struct Shape {
   bool durable;
 };
 
-class RandomWindows : public ::testing::TestWithParam<Shape> {
+class RandomModes : public ::testing::TestWithParam<Shape> {
  protected:
   struct Asked {
     wire::GenerateRequest request;
@@ -152,7 +152,7 @@ class RandomWindows : public ::testing::TestWithParam<Shape> {
   };
 
   static constexpr size_t kPages = 48;
-  static constexpr int64_t kDenseTokensMax = 600;  // so that none becomes a reader
+  static constexpr int64_t kAllTokensMax = 600;  // so that none becomes a reader
 
   SchedulerOptions options() {
     SchedulerOptions options = testing::bursts_of(16);
@@ -178,7 +178,8 @@ class RandomWindows : public ::testing::TestWithParam<Shape> {
   bool one_in(uint64_t n) { return random_.below(n) == 0; }
   std::string some_tenant() { return one_in(4) ? "alice" : std::string(kLocalTenant); }
   std::string some_mode() {
-    static const std::vector<std::string> kModes = {"", "dense", "window:128:64", "window:192:0"};
+    static const std::vector<std::string> kModes = {"", "dense", "window:128:64", "window:192:0",
+                                                    "select:64"};
     return kModes[random_.below(kModes.size())];
   }
   static AttentionMode mode_of(const wire::GenerateRequest& request) {
@@ -207,7 +208,7 @@ class RandomWindows : public ::testing::TestWithParam<Shape> {
     wire::GenerateRequest& request = asked.request;
     if (const std::string mode = some_mode(); !mode.empty()) request.attention = mode;
     asked.mode = mode_of(request);
-    request.prompt_token_ids = some_prompt(asked.mode.window > 0 ? 4000 : kDenseTokensMax);
+    request.prompt_token_ids = some_prompt(asked.mode.window > 0 ? 4000 : kAllTokensMax);
     request.sampling.temperature = 0;
     request.ignore_eos = true;
     request.max_tokens = 1 + static_cast<int32_t>(random_.below(one_in(4) ? 400 : 30));
@@ -322,7 +323,7 @@ class RandomWindows : public ::testing::TestWithParam<Shape> {
   int answered_ = 0;
 };
 
-TEST_P(RandomWindows, see_their_own_pages_and_leave_nothing_behind) {
+TEST_P(RandomModes, see_their_own_pages_and_leave_nothing_behind) {
   const int steps = testing::long_or(6000, 600);
   for (int i = 0; i < steps && !HasFailure(); ++i) {
     step();
@@ -360,13 +361,13 @@ TEST_P(RandomWindows, see_their_own_pages_and_leave_nothing_behind) {
 }
 
 // When nothing runs, no request of any mode finds the tokens of a deleted output.
-TEST_P(RandomWindows, deleted_outputs_are_not_found_in_any_mode) {
+TEST_P(RandomModes, deleted_outputs_are_not_found_in_any_mode) {
   goes_on_ = false;
   for (int life = 0; life < testing::long_or(200, 20) && !HasFailure(); ++life) {
     for (int i = 0; i < 15; ++i) step();
     wire::GenerateRequest request;
-    request.attention = one_in(2) ? "window:128:64" : "dense";
-    request.prompt_token_ids = some_prompt(kDenseTokensMax);
+    request.attention = one_in(2) ? "window:128:64" : one_in(2) ? "select:64" : "dense";
+    request.prompt_token_ids = some_prompt(kAllTokensMax);
     request.sampling.temperature = 0;
     request.ignore_eos = true;
     request.max_tokens = 70;
@@ -384,8 +385,10 @@ TEST_P(RandomWindows, deleted_outputs_are_not_found_in_any_mode) {
     if (one_in(2)) world_.send(again);  // another mode has the tokens, too
     again.attention = "window:192:0";
     if (one_in(2)) world_.send(again);
+    again.attention = "select:64";
+    if (one_in(2)) world_.send(again);
     world_.send(wire::ChunkDelete{finals[0].output_chunk_id, "", true});
-    for (const char* mode : {"dense", "window:128:64", "window:192:0"}) {
+    for (const char* mode : {"dense", "window:128:64", "window:192:0", "select:64"}) {
       again.attention = mode;
       const auto found = world_.all<wire::Final>(world_.send(again));
       if (found.empty()) continue;
@@ -396,11 +399,13 @@ TEST_P(RandomWindows, deleted_outputs_are_not_found_in_any_mode) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Daemons, RandomWindows,
+INSTANTIATE_TEST_SUITE_P(Daemons, RandomModes,
                          ::testing::Values(Shape{"dense", {}, false},
                                            Shape{"dense_durable", {}, true},
                                            Shape{"window", {128, 64}, false},
-                                           Shape{"window_durable", {128, 64}, true}),
+                                           Shape{"window_durable", {128, 64}, true},
+                                           Shape{"select", {0, 0, 64, 0}, false},
+                                           Shape{"select_durable", {0, 0, 64, 0}, true}),
                          [](const auto& param) { return std::string(param.param.name); });
 
 }  // namespace

@@ -1,0 +1,73 @@
+// Requests that name their attention mode, and what the model answers.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade::testing {
+
+inline std::vector<int32_t> random_tokens(int64_t count, uint64_t seed) {
+  std::vector<int32_t> tokens;
+  Random random(seed);
+  for (int64_t i = 0; i < count; ++i) {
+    tokens.push_back(static_cast<int32_t>(300 + random.below(2000)));
+  }
+  return tokens;
+}
+
+inline wire::GenerateRequest request_in(const std::string& mode, std::vector<int32_t> prompt,
+                                        int32_t answer = 70) {
+  wire::GenerateRequest request;
+  request.prompt_token_ids = std::move(prompt);
+  request.sampling.temperature = 0;
+  request.max_tokens = answer;
+  request.ignore_eos = true;
+  request.logprobs = true;
+  if (!mode.empty()) request.attention = mode;
+  return request;
+}
+
+// The answer, bit for bit.
+inline std::vector<uint32_t> bits_of(const wire::Final& final) {
+  std::vector<uint32_t> bits(final.token_ids.begin(), final.token_ids.end());
+  for (const float logprob : final.logprobs) bits.push_back(std::bit_cast<uint32_t>(logprob));
+  return bits;
+}
+
+// The tokens of a transformer that has all pages.
+inline std::vector<int32_t> expected_tokens(const wire::GenerateRequest& request) {
+  ThreadPool pool(1);
+  const Model& model = demo_model();
+  const AttentionMode mode = *parse_attention_mode(*request.attention);
+  const auto& prompt = request.prompt_token_ids;
+  const size_t count = (prompt.size() + request.max_tokens + kPageTokens) / kPageTokens;
+  const PageArena arena = *PageArena::create(model.kv_layout.indexed_page_bytes(), count);
+  std::vector<uint8_t*> pages;
+  for (size_t i = 0; i < count; ++i) pages.push_back(arena.data(static_cast<PageIndex>(i)));
+  Transformer transformer(model.config, model.weights, *model.kernels, model.kv_layout, pool);
+  std::vector<float> hidden(model.config.hidden_size), logits(model.config.vocab_size);
+  std::vector<int32_t> tokens;
+  std::vector<int32_t> next = prompt;
+  int64_t position = 0;
+  for (int i = 0; i < request.max_tokens; ++i) {
+    for (size_t begin = 0; begin < next.size(); begin += 256) {
+      const auto part = std::span(next).subspan(begin, std::min<size_t>(256, next.size() - begin));
+      const Slice slice = {part, position, pages, 1, nullptr, mode};
+      EXPECT_TRUE(transformer.forward(std::span(&slice, 1), hidden.data()).ok());
+      position += std::ssize(part);
+    }
+    transformer.logits(hidden.data(), 1, logits.data());
+    const auto best = std::ranges::max_element(logits) - logits.begin();
+    next = {static_cast<int32_t>(best)};
+    tokens.push_back(next.front());
+  }
+  return tokens;
+}
+
+}  // namespace cascade::testing
