@@ -62,14 +62,18 @@ Status nll(const NllOptions& options);
 struct LongOptions {
   SessionOptions session;
   std::string tasks;
+  std::vector<std::string> compared = {};  // attention modes
 };
 // {"id", "kind", "tokens", "messages", "answer"} -> {"id", "kind", "tokens", "prompt_tokens",
 // "answer", "output", "correct", "selected_tokens", "seconds"}: asks the model without thoughts,
 // and takes the most likely tokens up to an end token, at most 64. An answer is correct if it is
 // `answer`, but for white space at the ends. A task that cannot be asked gets "error" in place of
-// the last five, and the others go on. A table of the correct answers by kind and length follows on
-// standard error; a task with an error counts as not correct. Errors: kInvalidArgument, field "line
-// 3: answer", before any task is asked; those of Session.
+// the last five, and the others go on. With modes to compare, each line also has "compared", an
+// array of {"attention", "output", "correct", "selected_tokens", "seconds", "kl"}: the answers in
+// these modes, and KL(session's mode || this mode) for each token of the session's answer. Tables
+// of the correct answers by kind and length, and of the divergences by length, follow on standard
+// error; a task with an error counts as not correct. Errors: kInvalidArgument, field "line 3:
+// answer" or "--compare", before any task is asked; those of Session.
 Status answer_long_tasks(const LongOptions& options);
 
 struct QualityOptions {

@@ -165,6 +165,9 @@ void add_long(CLI::App& app, LongOptions& options, Status& status) {
                    "JSON lines {\"id\", \"kind\", \"tokens\", \"messages\", \"answer\"}; - for "
                    "standard input")
       ->required();
+  command->add_option("--compare", options.compared,
+                      "further attention modes that answer, too; their predictions are compared "
+                      "with those of --attention");
   command->callback([&] { status = answer_long_tasks(options); });
 }
 

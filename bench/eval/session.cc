@@ -61,27 +61,20 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   for (const std::string& warning : model->load.warnings) {
     std::fprintf(stderr, "cascade-eval: %s\n", warning.c_str());
   }
-  auto session =
-      std::unique_ptr<Session>(new Session(std::move(pool), std::move(model), attention));
+  auto session = std::unique_ptr<Session>(new Session(std::move(pool), std::move(model)));
   RETURN_IF_ERROR(session->make_room(options));
+  RETURN_IF_ERROR(session->start(attention));
   return session;
 }
 
-Session::Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model,
-                 const AttentionMode& attention)
+Session::Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model)
     : pool_(std::move(pool)),
       model_(std::move(model)),
-      attention_(attention),
       transformer_(model_->config, model_->weights, *model_->kernels, model_->kv_layout, *pool_) {}
 
 Status Session::make_room(const SessionOptions& options) {
   const KvLayout& layout = model_->kv_layout;
   const size_t pages = (model_->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
-  if (options.kv_memory > 0 && attention_.selected > 0) {
-    return invalid_argument("--kv-memory",
-                            "cannot be used with --attention select, which needs all of K and V in "
-                            "memory");
-  }
   if (options.kv_memory > 0) {
     ASSIGN_OR_RETURN(spilled_, bench::SpilledChain::create(layout, static_cast<int64_t>(pages),
                                                            static_cast<uint64_t>(options.kv_memory),
@@ -92,6 +85,16 @@ Status Session::make_room(const SessionOptions& options) {
   for (PageIndex page = 0; page < arena_->page_count(); ++page) {
     pages_.push_back(arena_->data(page));
   }
+  return {};
+}
+
+Status Session::start(const AttentionMode& mode) {
+  if (spilled_ && mode.selected > 0) {
+    return invalid_argument("--kv-memory",
+                            "cannot be used with select, which needs all of K and V in memory");
+  }
+  attention_ = mode;
+  clear();
   return {};
 }
 

@@ -1,6 +1,7 @@
 // A model, its pages and one chain at a time: the forward pass without a daemon.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -62,8 +63,13 @@ class Session {
   // The number of tokens so far that selected, in some layer.
   int64_t selected_tokens() const { return transformer_.selected_tokens(); }
 
+  // Forgets the chain, and attends in `mode` from now on. Errors: kInvalidArgument, field
+  // "--kv-memory": the mode needs all of K and V in memory.
+  Status start(const AttentionMode& mode);
   // Forgets the chain.
   void clear() { length_ = 0; }
+  // Forgets the tokens from `length` on.
+  void cut(int64_t length) { length_ = std::min(length_, length); }
 
   // Appends `ids` in slices of `slice` tokens (0: all at once). For each of the last `outputs`
   // tokens calls on_logits(index in ids, logits [vocab_size]). Errors: kInvalidArgument, field
@@ -80,8 +86,7 @@ class Session {
   }
 
  private:
-  Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model,
-          const AttentionMode& attention);
+  Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model);
 
   // Makes room for the K and V of a whole context.
   Status make_room(const SessionOptions& options);
@@ -92,7 +97,7 @@ class Session {
 
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<Model> model_;
-  const AttentionMode attention_;
+  AttentionMode attention_;
   std::optional<PageArena> arena_;                // one of these two
   std::unique_ptr<bench::SpilledChain> spilled_;  // with SessionOptions::kv_memory
   Transformer transformer_;

@@ -96,6 +96,32 @@ TEST(EvalLong, memory_does_not_change_answers_and_a_window_does) {
   EXPECT_EQ(answer(window), shown);
 }
 
+TEST(EvalLong, modes_are_compared_with_the_first_one) {
+  // 1,230 tokens: with select:64, tokens select from position 1,152 on.
+  const std::string tasks = task_line(
+      "a", "What is the capital of France? " + repeated("one two three four ", 300), "Paris");
+  const ProgramResult result =
+      ask_long({"--compare", "select:64", "window:64:0", "dense"}, tasks + tasks);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<Json> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0]["selected_tokens"], 0);
+  const Json& compared = lines[0]["compared"];
+  ASSERT_EQ(compared.size(), 3u);
+  EXPECT_EQ(compared[0]["attention"], "select:64:0");
+  EXPECT_GT(compared[0]["selected_tokens"], 0);
+  EXPECT_GT(compared[0]["kl"][0], 0);
+  EXPECT_EQ(compared[1]["attention"], "window:64:0");
+  EXPECT_GT(compared[1]["kl"][0], 0);
+  EXPECT_EQ(compared[2]["output"], lines[0]["output"]);
+  ASSERT_GT(compared[2]["kl"].size(), 1u);
+  for (const Json& kl : compared[2]["kl"]) EXPECT_EQ(kl, 0) << "a mode is itself";
+  EXPECT_EQ(compared[0]["kl"], lines[1]["compared"][0]["kl"]);
+  EXPECT_THAT(result.err, HasSubstr("\nselect:64:0\nkind"));
+  EXPECT_THAT(result.err, HasSubstr("30 tokens: KL from dense mean 0, 99 % at most 0, largest 0; "
+                                    "the same top token in 100.00 % of"));
+}
+
 TEST(EvalLong, errors_name_the_line_or_the_option) {
   const std::string good = task_line("a", "b", "c");
   const ProgramResult line = ask_long({}, good + "\n{\"id\":\"a\"}\n");
@@ -110,6 +136,9 @@ TEST(EvalLong, errors_name_the_line_or_the_option) {
   for (const auto& [options, error] : std::vector<Case>{
            {{"--attention", "window:8"},
             "--attention: the window W must be a whole number from 64"},
+           {{"--compare", "sparse"}, "--compare: must be dense, window"},
+           {{"--kv-memory", "9M", "--compare", "select"},
+            "--kv-memory: cannot be used with select"},
            {{"--kv-memory", "1K"}, "--kv-memory: must be at least"},
            {{"--kv-memory", "9M", "--spill-dir", "/nowhere"}, "--spill-dir: no file can be made"},
            {{"--spill-dir", "/tmp"}, "--spill-dir requires --kv-memory"}}) {
