@@ -14,7 +14,8 @@ namespace cascade {
 //  - with a window: it sees itself, the `window` - 1 tokens before it, and the first `sinks` tokens
 //    of its sequence;
 //  - with selection: each KV head of each layer after the first `dense_layers` chooses pages with
-//    `selected` tokens, and sees those, the first page and the latest ones (model/page_choice.h).
+//    `selected` tokens, and sees those, the first page and the latest ones
+//    (cache/attention_pages.h).
 // K and V of the same tokens have other bits in another mode.
 struct AttentionMode {
   int window = 0;        // 0: no window
@@ -25,7 +26,7 @@ struct AttentionMode {
   bool operator==(const AttentionMode&) const = default;
   auto operator<=>(const AttentionMode&) const = default;
 
-  // In another mode, a token may not see all tokens before it: its K and V are approximations.
+  // In another mode, a token may fail to see some tokens before it: its K and V are approximations.
   bool is_dense() const { return *this == AttentionMode{}; }
 };
 

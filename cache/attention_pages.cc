@@ -1,4 +1,4 @@
-// What a window hides, in pages.
+// What a window hides and what a selection may see, in pages; the work of both.
 #include "cache/attention_pages.h"
 
 #include <algorithm>
@@ -60,10 +60,11 @@ int64_t keys_seen(const AttentionMode& mode, int64_t position) {
   return mode.selected + (kSelectSinkPages + kSelectRecentPages - 1) * kPageTokens + own;
 }
 
-double attention_work(const AttentionMode& mode, int64_t begin, int64_t end) {
+double attention_work(const AttentionMode& mode, int layers, int64_t begin, int64_t end) {
   int64_t same = end;   // from this position on, every token sees equally many
   int64_t seen = 0;     // of these tokens
   double choosing = 0;  // the work of choosing among the tokens before, for each of them
+  double dense_share = 0;
   if (mode.window > 0) {
     seen = int64_t{mode.window} + mode.sinks;
     same = seen;
@@ -71,11 +72,13 @@ double attention_work(const AttentionMode& mode, int64_t begin, int64_t end) {
     seen = mode.selected + (kSelectSinkPages + kSelectRecentPages) * kPageTokens;
     same = first_selecting(mode);
     choosing = kChoiceTokens / kPageTokens;
+    dense_share = static_cast<double>(std::min(mode.dense_layers, layers)) / layers;
   }
   same = std::clamp(same, begin, end);
-  return sum_of_positions(begin, same) +
-         static_cast<double>(end - same) * static_cast<double>(seen) +
-         choosing * sum_of_positions(same, end);
+  const double later = static_cast<double>(end - same) * static_cast<double>(seen) +
+                       choosing * sum_of_positions(same, end);
+  return sum_of_positions(begin, same) + (1 - dense_share) * later +
+         dense_share * sum_of_positions(same, end);
 }
 
 int64_t working_pages(const AttentionMode& mode, int64_t tokens, int64_t slice) {

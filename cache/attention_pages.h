@@ -45,8 +45,9 @@ int64_t keys_seen(const AttentionMode& mode, int64_t position);
 double sum_of_positions(int64_t begin, int64_t end);
 
 // How much work the attention of the tokens at [begin, end) is, for estimates: the number of
-// earlier tokens that they see. To choose among pages is as much work as to see two tokens of each.
-double attention_work(const AttentionMode& mode, int64_t begin, int64_t end);
+// earlier tokens that they see, on average over the model's `layers` (at least 1). To choose among
+// pages is as much work as to see two tokens of each.
+double attention_work(const AttentionMode& mode, int layers, int64_t begin, int64_t end);
 
 // Returns how many pages a sequence of `tokens` tokens needs in memory at a time, at most, if
 // `slice` tokens are computed at a time and it gives up the pages that it looks away from.

@@ -11,7 +11,10 @@ void ChainIndex::count_memory(const Node* node, int count) {
   counts_.nodes += static_cast<size_t>(count);
   tenants_[node->tenant].nodes += static_cast<size_t>(count);
   if (node->locked()) counts_.locked += static_cast<size_t>(count);
-  if (node->pins > 0) counts_.pinned += static_cast<size_t>(count);
+  if (node->pins > 0) {
+    counts_.pinned += static_cast<size_t>(count);
+    tenants_[node->tenant].pinned += static_cast<size_t>(count);
+  }
   if (node->held()) counts_.held += static_cast<size_t>(count);
   if (node->only_seen()) counts_.seen += static_cast<size_t>(count);
 }

@@ -216,7 +216,10 @@ void ChainIndex::add_locks(Node* node, const Locks& locks) {
   node->pins += locks.pins;
   CHECK(node->users >= node->readers && node->readers >= 0 && node->pins >= 0);
   note_spillable(node);
-  if (node->in_memory() && was_pinned != (node->pins > 0)) counts_.pinned += was_pinned ? -1 : 1;
+  if (node->in_memory() && was_pinned != (node->pins > 0)) {
+    counts_.pinned += was_pinned ? -1 : 1;
+    tenants_[node->tenant].pinned += was_pinned ? -1 : 1;
+  }
   if (node->in_memory() && was_seen != node->only_seen()) counts_.seen += was_seen ? -1 : 1;
   if (was_locked == node->locked()) return;
   if (node->in_memory()) counts_.locked += was_locked ? -1 : 1;

@@ -73,7 +73,8 @@ class ChainIndex {
   struct Tenant {
     Digest key;
     AttentionMode mode = {};
-    size_t nodes = 0;  // in memory
+    size_t nodes = 0;   // in memory
+    size_t pinned = 0;  // of these
   };
   const Tenant& tenant(TenantId id) const { return tenants_[id]; }
 

@@ -43,8 +43,9 @@ struct KvLayout {
   size_t index_offset(int layer, int head) const {
     return page_bytes() + (static_cast<size_t>(layer) * kv_heads + head) * page_index_bytes;
   }
-  // The bytes of a page with its index.
-  size_t indexed_page_bytes() const { return index_offset(layers, 0); }
+  // What a page takes in memory, with its index: a multiple of the system's pages, on which the
+  // pages of an arena begin.
+  size_t indexed_page_bytes() const { return (index_offset(layers, 0) + 4095) / 4096 * 4096; }
 };
 
 // The pages of one sequence, in chain order. Does not own them.

@@ -13,8 +13,8 @@ namespace cascade {
 // The speeds measured so far; each job's answer updates them.
 class SpeedEstimate {
  public:
-  // `growth` is that of PrefillTime.
-  explicit SpeedEstimate(double growth = 0) : prefill_time_(growth) {}
+  // `growth` and `layers` are those of PrefillTime.
+  explicit SpeedEstimate(double growth = 0, int layers = 1) : prefill_time_(growth, layers) {}
 
   // Adds a slice of `tokens` tokens, whose first one is at `position` of its prompt.
   void add_prefill(int64_t tokens, int64_t compute_us, int64_t position = 0);

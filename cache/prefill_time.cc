@@ -77,7 +77,7 @@ double PrefillTime::us_of(double tokens, double positions) const {
 
 double PrefillTime::us(int64_t begin, int64_t end, const AttentionMode& mode) const {
   if (begin >= end) return 0;
-  return us_of(static_cast<double>(end - begin), attention_work(mode, begin, end));
+  return us_of(static_cast<double>(end - begin), attention_work(mode, layers_, begin, end));
 }
 
 }  // namespace cascade

@@ -16,8 +16,8 @@ namespace cascade {
 class PrefillTime {
  public:
   // `growth` is the b/a to expect as long as the measured slices are too close together to tell
-  // (see attention_growth()); at least 0.
-  explicit PrefillTime(double growth = 0) : growth_(growth) {}
+  // (see attention_growth()); at least 0. `layers` are the model's, at least 1.
+  explicit PrefillTime(double growth = 0, int layers = 1) : growth_(growth), layers_(layers) {}
 
   // Notes that `tokens` tokens from `position` on were computed in one slice, in `compute_us`
   // microseconds. Has no effect if one of these makes no sense. Slices of fewer than 32 tokens
@@ -41,6 +41,7 @@ class PrefillTime {
   // The first is for positions up to 256, the second up to 512, the third up to 1,024, and so on.
   std::array<Measured, 24> measured_;
   const double growth_;
+  const int layers_;
   bool only_short_ = false;  // all measured slices were of a few tokens
   double first_us_ = 0;      // a
   double growth_us_ = 0;     // b

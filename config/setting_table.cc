@@ -145,9 +145,10 @@ constexpr Setting kSettings[] = {
      "that each head chooses in layers after the first D (select; 4096 and 0); a request may say "
      "otherwise",
      "dense is exact. With a window, memory stays flat and long answers stay fast, but the model "
-     "does not see what lies between. With select, long answers are fast and the model finds what "
-     "lies between, but all of K and V must fit kv_memory (docs/LONG_CONTEXT.md). K and V of both "
-     "are not kept on disk."},
+     "does not see what lies between. With select, long answers are fast and the model finds "
+     "nearly "
+     "all of it, but all of K and V must fit kv_memory (docs/LONG_CONTEXT.md). Neither of them "
+     "keeps K and V on disk."},
     {"max-pinned", Kind::kShare, kMemory, "0.5", "", "", 0, 0, true,
      "the largest share of the KV pages that pinned chunks may protect from eviction",
      "With the default, the other half stays free for running requests, whatever is pinned."},

@@ -31,6 +31,7 @@ void fields(A& a, M& m) {
   a.required("kv_bytes_per_token", m.kv_bytes_per_token);
   a.optional("kv_disk_bytes", m.kv_disk_bytes);
   a.optional("kv_disk_bytes_max", m.kv_disk_bytes_max);
+  a.optional("attention", m.attention);
   a.optional("sequence_tokens_max", m.sequence_tokens_max);
   a.required("requests_running", m.requests_running);
   a.required("requests_waiting", m.requests_waiting);

@@ -41,8 +41,9 @@ struct StatusReply {
   // nothing is kept there, or the tenant is not "local".
   std::optional<int64_t> kv_disk_bytes = {};
   std::optional<int64_t> kv_disk_bytes_max = {};
-  // The most tokens that a new prompt and its answer may have, in memory or on disk. 0: the tenant
-  // is not told.
+  std::string attention = {};  // the mode of requests that name none
+  // The most tokens that a new prompt and its answer may have in this mode, in memory or, if the
+  // mode reads the disk, there. 0: the tenant is not told.
   int64_t sequence_tokens_max = 0;
   int32_t requests_running = 0;
   int32_t requests_waiting = 0;

@@ -96,8 +96,8 @@ Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory,
             " tokens, and room on disk (--max-disk and free space) for " + std::to_string(*disk) +
             " tokens: the";
   } else if (!request.attention.is_dense()) {
-    limit = "With the KV memory that this daemon has (--kv-memory), which " +
-            to_string(request.attention) + " does not extend by the disk, the";
+    limit = "With " + to_string(request.attention) +
+            ", all of K and V must fit the KV memory of this daemon (--kv-memory), and so the";
   }
   return too_long(request, ErrorCode::kResourceExhausted, limit, std::max(memory, disk.value_or(0)),
                   in_tokens(tokens));

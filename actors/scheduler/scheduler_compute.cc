@@ -73,8 +73,9 @@ double us_before_answer(const Request& request, const RequestTable& requests,
 
 // Returns where in a dense prompt a slice takes as long: a token that sees less than all tokens
 // before it takes as long as an earlier one.
-int64_t depth_of(const wire::PrefillJob& job) {
-  return static_cast<int64_t>(attention_work(job.attention, job.position, job.position + 1));
+int64_t depth_of(const wire::PrefillJob& job, int layers) {
+  return static_cast<int64_t>(
+      attention_work(job.attention, layers, job.position, job.position + 1));
 }
 
 }  // namespace
@@ -219,13 +220,15 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.attention = request.attention;
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
-  compute_.slices.put(job.job, {{request.handle}, false, job.token_ids, depth_of(job)});
+  const int64_t depth = depth_of(job, model_.config.layers);
+  compute_.slices.put(job.job, {{request.handle}, false, job.token_ids, depth});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::dispatch_idle(int64_t slice_end) {
   wire::PrefillJob job = idle_.slice(slice_end);
-  compute_.slices.put(job.job, {{}, true, job.token_ids, depth_of(job)});
+  const int64_t depth = depth_of(job, model_.config.layers);
+  compute_.slices.put(job.job, {{}, true, job.token_ids, depth});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 

@@ -69,8 +69,8 @@ void enter(const Client& client, const wire::RequestId& id, M&& message, Rooms&.
   (try_room(rooms), ...);
 }
 
-// Says at the start what long requests would be told one by one: memory has no room for the
-// daemon's mode. `seen` is what any layer of the model sees.
+// Says at the start what long requests would be told one by one: memory has no room for a prompt as
+// long as the context in the daemon's mode. `seen` is what any layer of the model sees.
 void warn_of_memory(const SchedulerOptions& options, const AttentionMode& seen, const Model& model,
                     const PageArena& arena) {
   const int64_t needed =
@@ -78,7 +78,7 @@ void warn_of_memory(const SchedulerOptions& options, const AttentionMode& seen, 
   if (seen.is_dense() || needed <= static_cast<int64_t>(arena.page_count())) return;
   spdlog::warn(
       "attention = {} needs KV memory for {} tokens at a time, and kv_memory has room for {}: "
-      "longer prompts are refused",
+      "longer prompts in this mode are refused",
       to_string(options.attention), needed * kPageTokens, arena.page_count() * kPageTokens);
 }
 
@@ -93,7 +93,8 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       outbox_(clock, options_.events_max, options_.random),
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
-      tenants_(index_, std::bind_front(&Model::root_key, &model), model.config.window),
+      tenants_(index_, std::bind_front(&Model::root_key, &model), model.config.window,
+               options_.attention),
       metadata_(
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },

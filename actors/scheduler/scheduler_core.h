@@ -244,7 +244,7 @@ class SchedulerCore {
   Compute compute_{
       .slices = {jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()},
       .bursts = {jobs_, {.actor = Actor::kDecode, .delays_stop = true}, lose<InFlight>()},
-      .speed = SpeedEstimate(attention_growth(model_.config)),
+      .speed = SpeedEstimate(attention_growth(model_.config), model_.config.layers),
       .prompt_budget = PromptBudget(options_.planner)};
   PendingJobs<EncodingRequest> encoding_requests_{
       jobs_, {Actor::kPrefill}, lose<EncodingRequest>()};

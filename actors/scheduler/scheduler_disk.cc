@@ -54,7 +54,8 @@ bool SchedulerCore::load_advanced(Request& request, int64_t count, bool more) {
     request.loaded_tokens += count;
   }
   const int64_t end = request.sequence->committed();
-  counters_.count_reused(end - count, end, 0);
+  counters_.count_reused(end - count, end, 0,
+                         attention_work(request.attention, model_.config.layers, end - count, end));
   const bool ending = request.pending_error || !request.pending_finish.empty();
   if (more && !ending) return true;
   request.loading = false;

@@ -241,7 +241,8 @@ bool SchedulerCore::start(Request& request) {
   if (first_start) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;
-    counters_.count_reused(0, reused, request.sequence->shared_tokens());
+    counters_.count_reused(0, reused, request.sequence->shared_tokens(),
+                           attention_work(request.attention, model_.config.layers, 0, reused));
     outbox_.tell_of(request, EventKind::kRequestStarted);
   }
   admission_.count(request, {});
@@ -381,7 +382,9 @@ void SchedulerCore::catch_up(Request& request) {
   const int64_t found =
       request.sequence->reuse(wanted, clock_.wall_us(), /*observed=*/false) - committed;
   if (request.resumed.empty()) request.reused_tokens += found;
-  counters_.count_reused(committed, committed + found, found / kPageTokens * kPageTokens);
+  counters_.count_reused(
+      committed, committed + found, found / kPageTokens * kPageTokens,
+      attention_work(request.attention, model_.config.layers, committed, committed + found));
   if (request.reader) write_prompt_behind(request);
 }
 

@@ -71,14 +71,14 @@ struct Counters {
   int64_t preempted = 0;
   int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_generated = 0;
   int64_t tokens_selected = 0;  // as in wire::StatusReply
-  double reused_positions = 0;  // the sum of the positions of all tokens_reused
+  double reused_work = 0;       // of all tokens_reused (attention_work())
   int64_t tokens_shared = 0;    // of tokens_reused, those in pages that others share
 
   // Counts the tokens [begin, end) of a prompt as reused: they are not computed. `in_shared_pages`
-  // of them are in pages that existed already.
-  void count_reused(int64_t begin, int64_t end, int64_t in_shared_pages) {
+  // of them are in pages that existed already. `work` is that of their attention.
+  void count_reused(int64_t begin, int64_t end, int64_t in_shared_pages, double work) {
     tokens_reused += end - begin;
-    reused_positions += sum_of_positions(begin, end);
+    reused_work += work;
     tokens_shared += in_shared_pages;
   }
 };

@@ -1,6 +1,7 @@
 // An owner's number is never used again.
 #include "actors/scheduler/tenants.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/attention_mode.h"
@@ -8,8 +9,11 @@
 namespace cascade {
 
 Tenants::Tenants(ChainIndex& index, std::function<Digest(const std::string&)> root_key,
-                 std::vector<int> layer_windows)
-    : index_(index), root_key_(std::move(root_key)), layer_windows_(std::move(layer_windows)) {}
+                 std::vector<int> layer_windows, const AttentionMode& own_mode)
+    : index_(index),
+      root_key_(std::move(root_key)),
+      layer_windows_(std::move(layer_windows)),
+      own_mode_(own_mode) {}
 
 TenantId Tenants::id(const std::string& name, const AttentionMode& mode) {
   if (const auto found = find(name, mode)) return *found;
@@ -22,15 +26,21 @@ TenantId Tenants::id(const std::string& name, const AttentionMode& mode) {
 }
 
 Result<TenantId> Tenants::add(const std::string& name, const AttentionMode& mode) {
+  const auto is_chosen = [this](const AttentionMode& of) {
+    return !of.is_dense() && of != own_mode_;
+  };
+  if (const auto known = find(name, mode); known || !is_chosen(mode)) return id(name, mode);
   const auto owners = owners_.find(name);
-  const bool is_new = !mode.is_dense() && owners != owners_.end() && !owners->second.contains(mode);
-  if (is_new && owners->second.size() - owners->second.count(AttentionMode{}) >= kModesMax) {
-    return resource_exhausted("attention", "this tenant has used " + std::to_string(kModesMax) +
-                                               " different attention modes beside \"dense\" since "
-                                               "the daemon started, which is the limit; use one "
-                                               "of them, or \"dense\"");
-  }
-  return id(name, mode);
+  const auto chosen =
+      owners == owners_.end() ? 0 : std::ranges::count_if(owners->second, [&](const auto& owner) {
+        return is_chosen(owner.first);
+      });
+  if (chosen < static_cast<ptrdiff_t>(kModesMax)) return id(name, mode);
+  return resource_exhausted(
+      "attention", "this tenant has used " + std::to_string(kModesMax) +
+                       " other attention modes since the daemon started, which is the limit; use "
+                       "one of them, or \"" +
+                       (own_mode_.is_dense() ? "" : to_string(own_mode_) + "\" or \"") + "dense\"");
 }
 
 std::optional<TenantId> Tenants::find(const std::string& name, const AttentionMode& mode) const {
@@ -39,6 +49,16 @@ std::optional<TenantId> Tenants::find(const std::string& name, const AttentionMo
   const auto found = owners->second.find(mode);
   if (found == owners->second.end()) return std::nullopt;
   return found->second;
+}
+
+size_t Tenants::pinned_unwritten() const {
+  size_t pages = 0;
+  for (const auto& [name, owners] : owners_) {
+    for (const auto& [mode, id] : owners) {
+      if (!mode.is_dense()) pages += index_.tenant(id).pinned;
+    }
+  }
+  return pages;
 }
 
 std::vector<TenantId> Tenants::owners(const std::string& name) const {

@@ -19,21 +19,25 @@ namespace cascade {
 // options, so there are few.
 class Tenants {
  public:
-  // The most modes with a window that one tenant may use: each is kept until the daemon ends.
+  // The most modes that a tenant may choose beside dense and the daemon's own mode: each is kept
+  // until the daemon ends.
   static constexpr size_t kModesMax = 32;
 
   // `root_key` gives the key before the first page of a tenant's dense chains. `layer_windows` are
-  // those of the model's layers. `index`, which numbers the owners, outlives this.
+  // those of the model's layers. `own_mode` is that of the daemon. `index`, which numbers the
+  // owners, outlives this.
   Tenants(ChainIndex& index, std::function<Digest(const std::string&)> root_key,
-          std::vector<int> layer_windows = {});
+          std::vector<int> layer_windows = {}, const AttentionMode& own_mode = {});
 
   // The number of the owner; an owner that has none gets one.
   TenantId id(const std::string& name, const AttentionMode& mode = {});
   // Does the same for a mode that a client has chosen. Error kResourceExhausted, field "attention":
-  // the tenant has used kModesMax other windows.
+  // the tenant has used kModesMax other modes.
   Result<TenantId> add(const std::string& name, const AttentionMode& mode);
   // nullopt: the owner has no number.
   std::optional<TenantId> find(const std::string& name, const AttentionMode& mode = {}) const;
+  // The pinned pages in memory of owners that are not dense: such pages are not on disk.
+  size_t pinned_unwritten() const;
   // All owners of the tenant's chains.
   std::vector<TenantId> owners(const std::string& name) const;
   // nullptr: the number is kPublic, or is not an owner's.
@@ -45,6 +49,7 @@ class Tenants {
   ChainIndex& index_;
   std::function<Digest(const std::string&)> root_key_;
   const std::vector<int> layer_windows_;
+  const AttentionMode own_mode_;
   std::map<std::string, std::map<AttentionMode, TenantId>> owners_;
   std::map<TenantId, std::string> names_;
 };

@@ -133,7 +133,8 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
       .add_option(
           "--attention", params.attention,
           "What a token attends to: dense; window:W:S for W recent tokens and the first S; or "
-          "select:B for pages with B tokens that are chosen for it (default: the daemon's)")
+          "select:B:D for pages with B tokens that are chosen for it in layers after the first D "
+          "(default: the daemon's)")
       ->check(text());
   command
       .add_option_function<std::string>(

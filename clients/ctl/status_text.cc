@@ -38,10 +38,14 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
   facts.add("computes with", status.isa + ", " + counted(status.threads, "thread"));
   std::string context = std::to_string(status.context_tokens_max) + " tokens";
   if (status.sequence_tokens_max > 0 && status.sequence_tokens_max < status.context_tokens_max) {
-    context +=
-        ", of which memory and disk have room for " + std::to_string(status.sequence_tokens_max);
+    const bool may_read = status.attention.empty() || status.attention == "dense";
+    context += std::string(", of which memory ") + (may_read ? "and disk have" : "has") +
+               " room for " + std::to_string(status.sequence_tokens_max);
   }
   facts.add("context", context);
+  if (!status.attention.empty() && status.attention != "dense") {
+    facts.add("attention", status.attention);
+  }
   facts.add("KV cache",
             format_bytes(status.kv_bytes_used) + " of " + format_bytes(status.kv_bytes_max) +
                 share(status.kv_bytes_used, status.kv_bytes_max) + ", " + status.kv_type + ", " +

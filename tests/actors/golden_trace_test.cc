@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "c469ed97482a61e6b59ecff3c1745ab5fecae1c7427281104e5cb48dbfbdfdfb"},
+     "19f755e0af031d74aeead0037499c1794b06c06d75ea80f85114720d4d997081"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "f46777ccf4850d132f7e285d9492a9e1720e29be48de00b82ea47737a80c226d"},
+     "02b94fcf44557003ddfa859a5a4eb4fa3312f1674d5441b2251e1c3d51476bde"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "7a9534e93953d2cd9d86956ad0e20d23f02870fa86771e6e6fd7743140eec40c"},
+     "5e85f6b4ab8000647335a7c0c92fcbc23595b19134cd2cec17b668620a4ecebb"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "f6e9dcff80fcd639db855c6a6de18e3d3cb7c188c48273a5f94bcaa29c08b930"},
+     "4387190f12af0faf69473b479862c8533b2aaafd61beab71963bc33f20720c9b"},
 };
 
 uint64_t other_seed() {

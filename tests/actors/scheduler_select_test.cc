@@ -221,6 +221,7 @@ TEST_F(SchedulerSelect, the_daemon_has_a_mode_for_requests_that_name_none) {
   const wire::Final final = world.one<wire::Final>(world.send(request));
   EXPECT_EQ(final.attention, kSelect);
   EXPECT_EQ(final.usage.selected_tokens, 64 + 9);
+  EXPECT_EQ(world.status().attention, kSelect);
   EXPECT_EQ(world.status().sequence_tokens_max, int64_t{kSelectPages} * kPageTokens);
 }
 

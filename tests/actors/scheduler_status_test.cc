@@ -60,7 +60,8 @@ TEST(Status, statistics_say_what_reuse_saved) {
   EXPECT_EQ(cache().saved_bytes, 0);
   const auto second = world.one<wire::Final>(world.send(ask({query_text(text)})));
   EXPECT_EQ(cache().saved_tokens, second.usage.reused_tokens);
-  EXPECT_EQ(cache().saved_bytes, second.usage.reused_tokens / kPageTokens * cache().page_bytes);
+  EXPECT_EQ(cache().saved_bytes, second.usage.reused_tokens / kPageTokens *
+                                     static_cast<int64_t>(SchedulerWorld::page_bytes()));
 }
 
 }  // namespace

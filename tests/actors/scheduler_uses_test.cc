@@ -195,6 +195,8 @@ TEST_F(TextUses, a_context_shows_its_pages_on_disk) {
   }
   const Chunk chunk = world_->chunk(id);
   EXPECT_GE(chunk.kv_disk_pages, 3);
+  EXPECT_EQ(stats().disk->page_bytes, static_cast<int64_t>(SchedulerWorld::page_bytes()));
+  EXPECT_GT(stats().cache->page_bytes, stats().disk->page_bytes) << "in memory, with an index";
   EXPECT_EQ(chunk.kv_disk_bytes, chunk.kv_disk_pages * stats().disk->page_bytes);
   EXPECT_GE(stats().cache->chunk_disk_bytes, chunk.kv_disk_bytes);
   kill();

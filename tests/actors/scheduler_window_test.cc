@@ -307,6 +307,16 @@ TEST_F(SchedulerWindow, a_window_that_memory_has_no_room_for_is_refused) {
   EXPECT_EQ(error.field, "attention");
 }
 
+TEST_F(SchedulerWindow, a_sequence_may_be_as_long_as_the_context_if_its_window_fits_memory) {
+  SchedulerOptions options;
+  options.attention = {128, 64};
+  SchedulerWorld small(options, kFewPages);
+  EXPECT_EQ(small.status().sequence_tokens_max, testing::demo_model().config.context_tokens_max);
+  options.attention = {2048, 64};
+  SchedulerWorld smaller(options, kFewPages);
+  EXPECT_EQ(smaller.status().sequence_tokens_max, int64_t{kFewPages} * kPageTokens);
+}
+
 TEST_F(SchedulerWindow, a_tenant_may_use_only_so_many_windows) {
   const std::vector<int32_t> prompt = {300, 301, 302};
   for (size_t i = 0; i < Tenants::kModesMax; ++i) {

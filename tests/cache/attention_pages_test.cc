@@ -92,22 +92,31 @@ TEST(AttentionWork, sums_of_positions_are_exact) {
 }
 
 TEST(AttentionWork, is_the_number_of_earlier_tokens_that_are_seen) {
-  EXPECT_EQ(attention_work({}, 100, 104), 100 + 101 + 102 + 103);
-  EXPECT_EQ(attention_work({}, 7, 7), 0);
+  EXPECT_EQ(attention_work({}, 8, 100, 104), 100 + 101 + 102 + 103);
+  EXPECT_EQ(attention_work({}, 8, 7, 7), 0);
   const AttentionMode window = {4096, 64};
-  EXPECT_EQ(attention_work(window, 0, 4160), sum_of_positions(0, 4160));
-  EXPECT_EQ(attention_work(window, 100'000, 100'010), 10 * 4160);
-  EXPECT_EQ(attention_work(window, 4158, 4162), 4158 + 4159 + 2 * 4160);
+  EXPECT_EQ(attention_work(window, 8, 0, 4160), sum_of_positions(0, 4160));
+  EXPECT_EQ(attention_work(window, 8, 100'000, 100'010), 10 * 4160);
+  EXPECT_EQ(attention_work(window, 8, 4158, 4162), 4158 + 4159 + 2 * 4160);
 }
 
 TEST(AttentionWork, of_tokens_that_select_counts_what_they_see_and_two_tokens_of_each_other_page) {
   const AttentionMode select = {0, 0, 4096, 0};
   constexpr int64_t kFirst = (16 + 2 * 64) * kPageTokens;
-  EXPECT_EQ(attention_work(select, 0, kFirst), sum_of_positions(0, kFirst));
+  EXPECT_EQ(attention_work(select, 8, 0, kFirst), sum_of_positions(0, kFirst));
   const int64_t far = 1000 * kPageTokens;
-  EXPECT_EQ(attention_work(select, far, far + 1), 4096 + 17 * 64 + 2 * 1000);
-  EXPECT_EQ(attention_work(select, kFirst - 1, kFirst + 1),
-            kFirst - 1 + attention_work(select, kFirst, kFirst + 1));
+  EXPECT_EQ(attention_work(select, 8, far, far + 1), 4096 + 17 * 64 + 2 * 1000);
+  EXPECT_EQ(attention_work(select, 8, kFirst - 1, kFirst + 1),
+            kFirst - 1 + attention_work(select, 8, kFirst, kFirst + 1));
+}
+
+TEST(AttentionWork, counts_layers_that_do_not_select_as_dense) {
+  const int64_t far = 1000 * kPageTokens;
+  const double selecting = attention_work({0, 0, 4096, 0}, 8, far, far + 1);
+  EXPECT_EQ(attention_work({0, 0, 4096, 2}, 8, far, far + 1), 0.25 * far + 0.75 * selecting);
+  for (const int all : {8, 1000}) {
+    EXPECT_EQ(attention_work({0, 0, 4096, all}, 8, far, far + 1), far) << all;
+  }
 }
 
 }  // namespace

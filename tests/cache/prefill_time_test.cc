@@ -129,5 +129,18 @@ TEST(PrefillTime, a_few_rows_say_nothing_once_there_was_a_long_slice) {
   EXPECT_DOUBLE_EQ(time.us(0, 1), 1000);
 }
 
+TEST(PrefillTime, of_tokens_that_select_is_that_of_what_they_see) {
+  constexpr int kLayers = 8;
+  PrefillTime time(1e-3, kLayers);
+  time.add(0, kSlice, kSlice * 1000);
+  time.add(50'000, kSlice, kSlice * 51'000);
+  const AttentionMode select = kSelectMode;
+  const int64_t far = 200'000;
+  EXPECT_DOUBLE_EQ(time.us(far, far + 10, select),
+                   time.us_of(10, attention_work(select, kLayers, far, far + 10)));
+  EXPECT_LT(time.us(far, far + 10, select), time.us(far, far + 10) / 10);
+  EXPECT_EQ(time.us(0, 9000, select), time.us(0, 9000)) << "these do not select";
+}
+
 }  // namespace
 }  // namespace cascade

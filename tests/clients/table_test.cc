@@ -328,6 +328,10 @@ TEST(StatusText, says_what_memory_and_disk_have_room_for) {
       << text;
   EXPECT_NE(text.find("1.0 MiB of 4.0 MiB (25 %)"), std::string::npos) << text;
   EXPECT_NE(text.find("0 prefilled, 100 tokens/s"), std::string::npos) << text;
+  status.attention = "select:4096:0";
+  const std::string select = render_status(status, kPlain);
+  EXPECT_NE(select.find("of which memory has room for 100000"), std::string::npos) << select;
+  EXPECT_NE(select.find("select:4096:0"), std::string::npos) << select;
   status.sequence_tokens_max = 262'144;
   EXPECT_EQ(render_status(status, kPlain).find("of which"), std::string::npos);
 }

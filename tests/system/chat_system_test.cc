@@ -119,7 +119,7 @@ TEST(DaemonEnd, of_a_wrong_command_line_is_2_and_of_a_wrong_model_1) {
   };
   const auto small = daemon({"--model", model, "--run-dir", run_dir, "--kv-memory", "1K"});
   EXPECT_EQ(small.exit_code, 2);
-  EXPECT_THAT(small.err, HasSubstr("--kv-memory: must be at least 137408 bytes"));
+  EXPECT_THAT(small.err, HasSubstr("--kv-memory: must be at least 139264 bytes"));
   EXPECT_THAT(small.err, HasSubstr("got 1024 bytes"));
   const auto large = daemon({"--model", model, "--run-dir", run_dir, "--kv-memory", "8000000000G"});
   EXPECT_EQ(large.exit_code, 2);

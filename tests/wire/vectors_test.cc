@@ -207,6 +207,8 @@ StatusReply sample_status() {
   status.kv_disk_bytes = int64_t{3} << 30;
   status.kv_disk_bytes_max = int64_t{10} << 30;
   status.sequence_tokens_max = 200'000;
+  status.attention = "dense";
+  status.tokens_selected = 5;
   status.version = "0.1.0";
   status.boot_id = "boot_1";
   status.state = "serving";

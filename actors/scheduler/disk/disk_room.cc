@@ -48,7 +48,8 @@ int64_t DiskRoom::tokens_with(int64_t stored_pages, int64_t own_pins) const {
   int64_t pages = stored_pages + free / limits_.page_bytes;
   if (used_bytes() + free >= limits_.bytes_max) {
     // Old pages make room for new ones, but pinned ones stay.
-    const int64_t others_pins = static_cast<int64_t>(index_.pinned_count()) - own_pins;
+    const size_t pinned = index_.pinned_count() - tenants_.pinned_unwritten();
+    const int64_t others_pins = static_cast<int64_t>(pinned) - own_pins;
     pages = limits_.bytes_max / limits_.page_bytes - others_pins;
   }
   return std::max<int64_t>(0, pages) * kPageTokens;

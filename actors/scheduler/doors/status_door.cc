@@ -1,12 +1,14 @@
 // Numbers that only the administrator is told are 0 for other tenants.
 #include "actors/scheduler/doors/status_door.h"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "base/tenant.h"
+#include "cache/attention_pages.h"
 
 namespace cascade {
 namespace {
@@ -57,10 +59,8 @@ wire::StatusReply StatusDoor::status() const {
     status.kv_disk_bytes = from_.disk_room.used_bytes();
     status.kv_disk_bytes_max = from_.disk_room.bytes();
   }
-  const int64_t in_memory = static_cast<int64_t>(from_.pool.page_count()) * kPageTokens;
-  const bool may_read = from_.options.attention.selected == 0;
-  status.sequence_tokens_max = std::min<int64_t>(
-      std::max(in_memory, may_read ? from_.disk_room.tokens() : 0), status.context_tokens_max);
+  status.attention = to_string(from_.options.attention);
+  status.sequence_tokens_max = sequence_tokens_max();
   status.requests_running = static_cast<int32_t>(from_.requests.running());
   status.requests_waiting = static_cast<int32_t>(from_.requests.not_running());
   status.requests_waiting_max = from_.options.requests_waiting_max;
@@ -171,8 +171,8 @@ wire::CacheStats StatusDoor::cache_stats() const {
   cache.recompute_bonus_s = monitor.bonus_s(from_.index.policy());
   cache.saved_tokens = from_.counters.tokens_reused;
   cache.saved_us = static_cast<int64_t>(from_.speed.prefill_time().us_of(
-      static_cast<double>(from_.counters.tokens_reused), from_.counters.reused_positions));
-  cache.saved_bytes = from_.counters.tokens_shared / kPageTokens * cache.page_bytes;
+      static_cast<double>(from_.counters.tokens_reused), from_.counters.reused_work));
+  cache.saved_bytes = from_.counters.tokens_shared / kPageTokens * disk_page_bytes();
   return cache;
 }
 
@@ -207,6 +207,18 @@ std::vector<wire::ChunkGroup> StatusDoor::chunk_groups(const std::string& tenant
     listed.push_back(std::move(group.sums));
   }
   return listed;
+}
+
+// With a window, a sequence needs no more memory the longer it becomes.
+int64_t StatusDoor::sequence_tokens_max() const {
+  const AttentionMode& mode = from_.options.attention;
+  const auto pages = static_cast<int64_t>(from_.pool.page_count());
+  const int64_t context = from_.model.config.context_tokens_max;
+  int64_t most = pages * kPageTokens;
+  if (mode.is_dense()) most = std::max(most, from_.disk_room.tokens());
+  const int64_t working =
+      working_pages(from_.tenants.widest(mode), context, from_.options.planner.slice_tokens_max);
+  return working <= pages ? context : std::min(most, context);
 }
 
 int64_t StatusDoor::page_bytes() const {

@@ -69,6 +69,8 @@ class StatusDoor {
   wire::StatusReply status() const;
   int64_t pages_of_tenant(const std::string& tenant) const;
   void keep_own(const std::string& tenant, wire::StatusReply& status) const;
+  // As in wire::StatusReply.
+  int64_t sequence_tokens_max() const;
   // What a page takes in memory, with its index, and on disk.
   int64_t page_bytes() const;
   int64_t disk_page_bytes() const;

@@ -101,8 +101,9 @@ void ChunkPins::chain_is_read(const ChainWanted& wanted, wire::StoredChain&& cha
   if (!found.ok() || !(*found)->chain.empty() || !(*found)->chunk.pinned) return;
   ChunkEntry& entry = **found;
   if (chain.token_ids.empty()) {
-    spdlog::warn("pages of {} are missing: what it was made from is not known any more",
-                 wanted.name.id);
+    spdlog::warn(
+        "pages of {} are missing until a request uses it: what it was made from is not known",
+        wanted.name.id);
     chains_.set_end(entry, "");
     return budget_.promise(entry, 0);  // a request with the chunk tells its source: heal_from()
   }

@@ -203,6 +203,7 @@ const replies = {
     kv_bytes_per_token: int64,
     kv_disk_bytes: optional(int64),
     kv_disk_bytes_max: optional(int64),
+    attention: textOrEmpty,
     sequence_tokens_max: defaulting(int64, 0),
     requests_running: int32,
     requests_waiting: int32,

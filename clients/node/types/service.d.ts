@@ -23,7 +23,9 @@ export interface StatusReply {
   kvDiskBytes?: number;
   /** What they may take, at the present free space. */
   kvDiskBytesMax?: number;
-  /** The most tokens of a prompt and its answer, in memory or on disk. */
+  /** The attention mode of requests that name none. */
+  attention: string;
+  /** The most tokens of a prompt and its answer in this mode. */
   sequenceTokensMax: number;
   requestsRunning: number;
   requestsWaiting: number;

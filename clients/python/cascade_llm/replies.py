@@ -37,7 +37,8 @@ class StatusReply:
     kv_bytes_per_token: Int64
     kv_disk_bytes: Int64 | None = None  # None: nothing is kept on disk
     kv_disk_bytes_max: Int64 | None = None
-    sequence_tokens_max: Int64 = 0  # of a prompt and its answer
+    attention: str = ""  # the mode of requests that name none
+    sequence_tokens_max: Int64 = 0  # of a prompt and its answer, in this mode
     requests_running: Int32
     requests_waiting: Int32
     requests_waiting_max: Int32

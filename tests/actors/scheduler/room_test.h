@@ -34,7 +34,8 @@ inline std::vector<ChainIndex::Node*> nodes_of(const ChainIndex& index, TenantId
 
 class RoomTest : public ::testing::Test {
  protected:
-  static constexpr size_t kPageBytes = 1000;
+  static constexpr size_t kPageBytes = 1000;  // with the index
+  static constexpr size_t kDiskPageBytes = 990;
 
   explicit RoomTest(size_t pages = 20) : memory_(pages) {
     outbox_.connect(Actor::kStore, "");

@@ -68,6 +68,21 @@ TEST(TenantNumbers, are_limited_for_each_tenant) {
   EXPECT_TRUE(tenants.add("bob", {99, 0}).ok());
 }
 
+TEST(TenantNumbers, of_the_daemons_own_mode_are_never_refused_and_do_not_count) {
+  PagePool pool(4);
+  ChainIndex index(root_of_tenant(""), pool, EvictionPolicy::kLru);
+  Tenants tenants(index, root_of_tenant, {}, kSelectMode);
+  EXPECT_TRUE(tenants.add("alice", kSelectMode).ok());
+  for (size_t i = 0; i < Tenants::kModesMax; ++i) {
+    EXPECT_TRUE(tenants.add("alice", {100 + static_cast<int>(i), 0}).ok());
+  }
+  const auto refused = tenants.add("alice", {99, 0});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("\"select:4096:0\" or \"dense\""), std::string::npos)
+      << refused.error().message;
+  EXPECT_TRUE(tenants.add("alice", kSelectMode).ok());
+}
+
 TEST(TenantNumbers, know_what_layers_with_windows_of_their_own_see) {
   PagePool pool(4);
   ChainIndex index(root_of_tenant(""), pool, EvictionPolicy::kLru);

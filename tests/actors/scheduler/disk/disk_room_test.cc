@@ -68,6 +68,23 @@ TEST_F(DiskRoomTest, is_the_free_space_if_that_is_less) {
   EXPECT_EQ(room_.tokens_for(known), 10 * kPageTokens);
 }
 
+TEST_F(DiskRoomTest, is_less_what_dense_chains_have_pinned) {
+  const auto pin = [this](const AttentionMode& mode) {
+    const TenantId owner = tenants_.id("alice", mode);
+    const std::vector<int32_t> chain = testing::count_up(0, 3 * kPageTokens);
+    compute(chain, owner);
+    const auto hold = memory_.index.hold(owner, chain, 50);
+    ASSERT_TRUE(hold.has_value());
+    memory_.index.pin(*hold);
+  };
+  pin(kSelectMode);
+  EXPECT_EQ(memory_.index.pinned_count(), 3u);
+  EXPECT_EQ(tenants_.pinned_unwritten(), 3u);
+  EXPECT_EQ(room_.tokens(), 10 * kPageTokens) << "what selects is not on disk";
+  pin({});
+  EXPECT_EQ(room_.tokens(), 7 * kPageTokens);
+}
+
 TEST_F(DiskRoomTest, is_none_for_requests_that_must_fit_memory) {
   EXPECT_EQ(room_.tokens_for(request_with(0, /*pinned=*/true)), std::nullopt);
   const PageSpills none = spills_of(20, speed_, requests_, {}, {}, /*keeps_pages=*/false);

@@ -70,7 +70,7 @@ class ChunkHoldsTest : public testing::RoomTest {
       clock_,
       outbox_,
       memory_.index,
-      {kPages, kPageBytes, kPageBytes},
+      {kPages, kPageBytes, kDiskPageBytes},
       tenants_,
       stored_,
       uses_,
@@ -92,6 +92,19 @@ TEST_F(ChunkHoldsTest, holds_a_chain_that_is_in_memory) {
   EXPECT_FALSE(holds_.is_held(entry));
   EXPECT_TRUE(holds_.held().empty());
   EXPECT_EQ(memory_.index.held_count(), 0u);
+}
+
+TEST_F(ChunkHoldsTest, measures_pages_in_memory_with_their_index_and_pages_on_disk_without) {
+  ChunkEntry& entry = held("a", 3);
+  for (const ChainIndex::Node* node : testing::nodes_of(memory_.index, alice_, entry.chain)) {
+    const ChainIndex::PageName name = name_of(node);
+    stored_.add(name.key, name.parent, static_cast<int32_t>(name.tokens.size()));
+    entry.chunk.kv_key = name.key.hex();
+  }
+  entry.chunk.kv_begin = kPageTokens;
+  holds_.measure(entry);
+  EXPECT_EQ(entry.chunk.kv_bytes, 2 * 1000);
+  EXPECT_EQ(entry.chunk.kv_disk_bytes, 2 * 990);
 }
 
 TEST_F(ChunkHoldsTest, a_chain_that_is_not_in_memory_is_not_held) {

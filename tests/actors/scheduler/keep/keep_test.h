@@ -132,7 +132,7 @@ class KeepTest : public RoomTest {
   std::vector<std::string> sessions_removed_;
   Keep keep_{
       {.keeps_pages = true,
-       .pages = {kPoolPages, kPageBytes, kPageBytes},
+       .pages = {kPoolPages, kPageBytes, kDiskPageBytes},
        .page_uses_max = 100,
        .holds = {.memory_ratio = 0.9, .leases_max = 2},
        .max_pinned = 0.5},
