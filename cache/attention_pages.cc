@@ -12,7 +12,8 @@ int64_t pages_for(int64_t tokens) {
   return (tokens + kPageTokens - 1) / kPageTokens;
 }
 
-// What choosing costs: a page's index has a few mean keys, instead of 64 keys and as many values.
+// Choosing costs less than seeing: a page's index has four mean keys, instead of 64 keys and as
+// many values.
 constexpr double kChoiceTokens = 2;
 
 // The first position with twice as many candidates as a token may choose.

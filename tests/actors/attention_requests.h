@@ -1,4 +1,5 @@
-// Requests that name their attention mode, and what the model answers.
+// Requests that name their attention mode, what the model answers, and a daemon that they are sent
+// to.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/actors/scheduler_world.h"
+#include "tests/actors/disk_budget_world.h"
 
 namespace cascade::testing {
 
@@ -69,5 +70,38 @@ inline std::vector<int32_t> expected_tokens(const wire::GenerateRequest& request
   }
   return tokens;
 }
+
+class AttentionWorld : public DiskBudgetWorld {
+ protected:
+  wire::Final answer(const wire::GenerateRequest& request) {
+    return world_->one<wire::Final>(world_->send(request));
+  }
+  // The answer of a daemon that does nothing else.
+  static std::vector<uint32_t> bits_alone(const wire::GenerateRequest& request) {
+    SchedulerWorld alone;
+    return bits_of(alone.one<wire::Final>(alone.send(request)));
+  }
+  // Two requests take all places for `steps` messages; then one of them makes way for another
+  // tenant's request. All three have `prompt_tokens` tokens and answers of `answer_tokens`.
+  static void expect_preempted_request_goes_on(const char* mode, int64_t prompt_tokens,
+                                               int32_t answer_tokens, size_t pages, size_t steps) {
+    SchedulerOptions options = bursts_of(8);
+    options.requests_running_max = 2;
+    SchedulerWorld world(options, pages);
+    world.core().on_actor_started(Actor::kGateway, "alice");
+    std::vector<wire::GenerateRequest> requests;
+    for (uint64_t seed = 30; seed < 33; ++seed) {
+      requests.push_back(request_in(mode, random_tokens(prompt_tokens, seed), answer_tokens));
+    }
+    std::vector<uint64_t> numbers = {world.post(requests[0]), world.post(requests[1])};
+    world.pump(steps);
+    numbers.push_back(world.post(requests[2], "client", "alice"));
+    world.pump();
+    EXPECT_GT(world.status().requests_preempted, 0);
+    for (size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_EQ(bits_of(world.one<wire::Final>(numbers[i])), bits_alone(requests[i])) << i;
+    }
+  }
+};
 
 }  // namespace cascade::testing

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tests/actors/attention_requests.h"
-#include "tests/actors/disk_budget_world.h"
 
 namespace cascade {
 namespace {
@@ -26,18 +25,11 @@ constexpr int64_t kFirst = 18 * kPageTokens;
 // Pages for two sequences that select.
 constexpr size_t kSelectPages = 44;
 
-class SchedulerSelect : public testing::DiskBudgetWorld {
+class SchedulerSelect : public testing::AttentionWorld {
  protected:
   void SetUp() override { start(1000, kSelectPages); }
-  wire::Final answer(const wire::GenerateRequest& request) {
-    return world_->one<wire::Final>(world_->send(request));
-  }
   int64_t pages_on_disk() {
     return world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{})).disk->pages;
-  }
-  static std::vector<uint32_t> bits_alone(const wire::GenerateRequest& request) {
-    SchedulerWorld alone;
-    return bits_of(alone.one<wire::Final>(alone.send(request)));
   }
 };
 
@@ -80,7 +72,7 @@ TEST_F(SchedulerSelect, requests_of_other_modes_and_tenants_find_nothing) {
   EXPECT_EQ(world_->one<wire::Final>(other).usage.reused_tokens, 0);
 }
 
-// What is published is dense.
+// Published pages are dense.
 TEST_F(SchedulerSelect, published_pages_are_not_found) {
   const std::string id = publish(town_rules());
   wire::GenerateRequest request = ask_for_town({ChunkType::kSystemPrompt, id, ""});
@@ -151,23 +143,7 @@ TEST_F(SchedulerSelect, with_little_memory_answers_have_the_same_bits) {
 }
 
 TEST_F(SchedulerSelect, a_preempted_request_goes_on_with_the_same_bits) {
-  SchedulerOptions options = testing::bursts_of(8);
-  options.requests_running_max = 2;
-  SchedulerWorld world(options, 90);
-  world.core().on_actor_started(Actor::kGateway, "alice");
-  std::vector<uint64_t> numbers;
-  for (uint64_t seed = 30; seed < 32; ++seed) {
-    numbers.push_back(world.post(request_in(kSelect, random_tokens(kFirst + 20, seed), 80)));
-  }
-  world.pump(12);
-  const auto last = request_in(kSelect, random_tokens(kFirst + 20, 32), 80);
-  numbers.push_back(world.post(last, "client", "alice"));
-  world.pump();
-  EXPECT_GT(world.status().requests_preempted, 0);
-  for (uint64_t seed = 30; seed < 33; ++seed) {
-    EXPECT_EQ(bits_of(world.one<wire::Final>(numbers[seed - 30])),
-              bits_alone(request_in(kSelect, random_tokens(kFirst + 20, seed), 80)));
-  }
+  expect_preempted_request_goes_on(kSelect, kFirst + 20, 80, /*pages=*/90, /*steps=*/12);
 }
 
 TEST_F(SchedulerSelect, nothing_is_written_and_a_restart_computes_the_same_again) {

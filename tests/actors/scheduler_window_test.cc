@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "tests/actors/attention_requests.h"
-#include "tests/actors/disk_budget_world.h"
 
 namespace cascade {
 namespace {
@@ -21,12 +20,9 @@ using testing::SchedulerWorld;
 constexpr char kWindow[] = "window:128:64";
 constexpr size_t kFewPages = 18;
 
-class SchedulerWindow : public testing::DiskBudgetWorld {
+class SchedulerWindow : public testing::AttentionWorld {
  protected:
   void SetUp() override { start(1000, kFewPages); }
-  wire::Final answer(const wire::GenerateRequest& request) {
-    return world_->one<wire::Final>(world_->send(request));
-  }
 };
 
 TEST_F(SchedulerWindow, the_tokens_are_those_of_a_transformer_with_all_pages) {
@@ -40,8 +36,7 @@ TEST_F(SchedulerWindow, a_prompt_of_four_times_the_memory_has_the_bits_of_one_wi
   const wire::GenerateRequest request =
       request_in(kWindow, random_tokens(4 * int64_t{kFewPages} * kPageTokens, 2), 30);
   const wire::Final final = answer(request);
-  SchedulerWorld roomy;
-  EXPECT_EQ(bits_of(final), bits_of(roomy.one<wire::Final>(roomy.send(request))));
+  EXPECT_EQ(bits_of(final), bits_alone(request));
   EXPECT_EQ(final.usage.completion_tokens, 30);
   EXPECT_LE(world_->status().kv_pages_used, 8) << "memory stays flat";
   EXPECT_EQ(world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{})).disk->pages, 0)
@@ -64,8 +59,7 @@ TEST_F(SchedulerWindow, requests_of_other_modes_and_tenants_find_nothing) {
 
 TEST_F(SchedulerWindow, the_answer_of_a_dense_request_is_not_changed_by_windowed_ones) {
   const std::vector<int32_t> prompt = random_tokens(700, 4);
-  SchedulerWorld alone;
-  const auto expected = bits_of(alone.one<wire::Final>(alone.send(request_in("", prompt))));
+  const auto expected = bits_alone(request_in("", prompt));
   const uint64_t windowed = world_->post(request_in(kWindow, prompt));
   const uint64_t dense = world_->post(request_in("", prompt));
   world_->pump();
@@ -79,9 +73,7 @@ TEST_F(SchedulerWindow, the_next_turn_goes_on_where_the_last_one_ended) {
     const wire::Final final = answer(request_in(kWindow, prompt, 40));
     const int64_t most = turn == 0 ? std::ssize(prompt) : 100;
     EXPECT_LE(final.usage.prefilled_tokens, most) << turn;
-    SchedulerWorld roomy;
-    EXPECT_EQ(bits_of(final),
-              bits_of(roomy.one<wire::Final>(roomy.send(request_in(kWindow, prompt, 40)))));
+    EXPECT_EQ(bits_of(final), bits_alone(request_in(kWindow, prompt, 40)));
     prompt.insert(prompt.end(), final.token_ids.begin(), final.token_ids.end());
     const std::vector<int32_t> question = random_tokens(50, 100 + static_cast<uint64_t>(turn));
     prompt.insert(prompt.end(), question.begin(), question.end());
@@ -95,10 +87,8 @@ TEST_F(SchedulerWindow, several_at_once_do_not_disturb_each_other) {
   }
   world_->pump();
   for (uint64_t seed = 6; seed < 9; ++seed) {
-    SchedulerWorld alone;
     const auto request = request_in(kWindow, random_tokens(700, seed), 30);
-    EXPECT_EQ(bits_of(world_->one<wire::Final>(numbers[seed - 6])),
-              bits_of(alone.one<wire::Final>(alone.send(request))));
+    EXPECT_EQ(bits_of(world_->one<wire::Final>(numbers[seed - 6])), bits_alone(request));
   }
 }
 
@@ -146,35 +136,15 @@ TEST_F(SchedulerWindow, requests_with_the_same_prompt_share_it_and_all_get_their
   for (const uint64_t number : numbers) {
     const wire::Final final = world_->one<wire::Final>(number);
     EXPECT_EQ(final.usage.completion_tokens, 100);
-    SchedulerWorld alone;
     wire::GenerateRequest request = request_in(kWindow, prompt, 100);
     request.sampling.temperature = 1;
     request.sampling.seed = final.seed;
-    EXPECT_EQ(bits_of(final), bits_of(alone.one<wire::Final>(alone.send(request))));
+    EXPECT_EQ(bits_of(final), bits_alone(request));
   }
 }
 
 TEST_F(SchedulerWindow, a_preempted_request_goes_on_with_the_same_bits) {
-  SchedulerOptions options = testing::bursts_of(8);
-  options.requests_running_max = 2;
-  SchedulerWorld world(options, 40);
-  world.core().on_actor_started(Actor::kGateway, "alice");
-  std::vector<uint64_t> numbers;
-  for (uint64_t seed = 30; seed < 32; ++seed) {
-    numbers.push_back(world.post(request_in(kWindow, random_tokens(400, seed), 200)));
-  }
-  world.pump(8);
-  const uint64_t other =
-      world.post(request_in(kWindow, random_tokens(400, 32), 200), "client", "alice");
-  world.pump();
-  EXPECT_GT(world.status().requests_preempted, 0);
-  numbers.push_back(other);
-  for (uint64_t seed = 30; seed < 33; ++seed) {
-    SchedulerWorld alone;
-    const auto request = request_in(kWindow, random_tokens(400, seed), 200);
-    EXPECT_EQ(bits_of(world.one<wire::Final>(numbers[seed - 30])),
-              bits_of(alone.one<wire::Final>(alone.send(request))));
-  }
+  expect_preempted_request_goes_on(kWindow, 400, 200, /*pages=*/40, /*steps=*/8);
 }
 
 TEST_F(SchedulerWindow, a_pinned_output_keeps_what_its_end_sees) {

@@ -209,7 +209,7 @@ std::vector<wire::ChunkGroup> StatusDoor::chunk_groups(const std::string& tenant
   return listed;
 }
 
-// With a window, a sequence needs no more memory the longer it becomes.
+// A sequence with a window needs no more memory as it grows.
 int64_t StatusDoor::sequence_tokens_max() const {
   const AttentionMode& mode = from_.options.attention;
   const auto pages = static_cast<int64_t>(from_.pool.page_count());
