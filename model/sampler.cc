@@ -140,15 +140,23 @@ int32_t most_likely_allowed(std::span<const float> logits, const SamplerParams& 
 // Chooses a token by logits to which biases and penalties have been applied.
 int32_t choose(std::span<const float> logits, const SamplerParams& params, int64_t position) {
   if (params.temperature == 0) return most_likely_allowed(logits, params);
-  const std::vector<Candidate> left = candidates(logits, params);
-  double total = 0;
-  for (const Candidate& candidate : left) total += candidate.weight;
-  double draw = counter_random_unit(params.seed, static_cast<uint64_t>(position)) * total;
-  for (const Candidate& candidate : left) {
-    draw -= candidate.weight;
-    if (draw < 0) return candidate.token;
+  // The winner of an exponential race has the distribution of the weights. Each token has a random
+  // number of its own, so logits that differ little mostly choose the same token, whatever the
+  // order of the others: a draft is right more often. The Gumbel-max trick (Maddison et al. 2014)
+  // is the same in logarithms.
+  const uint64_t seed = counter_random(params.seed, static_cast<uint64_t>(position));
+  int32_t winner = -1;
+  double first = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : candidates(logits, params)) {
+    const double unit = counter_random_unit(seed, static_cast<uint64_t>(candidate.token));
+    // The logarithm is at least as large as the number: most tokens need none.
+    if (winner >= 0 && unit >= first * candidate.weight) continue;
+    const double time = -std::log1p(-unit) / candidate.weight;
+    if (winner >= 0 && !(time < first)) continue;
+    winner = candidate.token;
+    first = time;
   }
-  return left.back().token;
+  return winner;
 }
 
 }  // namespace

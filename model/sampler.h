@@ -60,7 +60,7 @@ struct Sampled {
 //      presence_penalty if the token was generated at all (the prompt does not count);
 //   4. tokens that are not allowed are left out;
 //   5. temperature, top-k, top-p, min-p;
-//   6. one draw.
+//   6. one draw, by random numbers that depend on seed, position and token.
 // Equal logits rank by id, so that ties are the same everywhere. Any thread.
 // Errors: kDataCorrupt, field "logits", if they are not finite.
 Result<Sampled> sample(std::span<float> logits, const SamplerParams& params,

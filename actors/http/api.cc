@@ -17,6 +17,9 @@ namespace {
 
 using openai::ApiError;
 
+// Raised when the same logits and seed give another token than before.
+constexpr uint64_t kSamplingVersion = 2;
+
 ApiError request_error(int status, const char* code, std::string message) {
   ApiError error;
   error.status = status;
@@ -268,6 +271,7 @@ std::string Api::fingerprint(const std::string& model) const {
   Hasher hasher;
   hasher.field("version", status_->version).field("model", model);
   hasher.field("weights", status_->weight_type).field("kv", status_->kv_type);
+  hasher.field("sampling", kSamplingVersion);
   return "fp_" + hasher.finish().hex().substr(0, 16);
 }
 

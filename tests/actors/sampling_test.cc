@@ -105,10 +105,10 @@ TEST(Sampling, seeds_and_every_parameter_matter) {
   std::vector<wire::GenerateRequest> changed(6, watched());
   changed[0].sampling.seed = 1;
   changed[1].sampling.presence_penalty = -0.6;
-  changed[2].sampling.frequency_penalty.reset();
-  changed[3].sampling.repetition_penalty = 1;
+  changed[2].sampling.frequency_penalty = 2;
+  changed[3].sampling.repetition_penalty = 2;
   changed[4].sampling.logit_bias = {{400, 60}};
-  changed[5].sampling.temperature = 1.3;
+  changed[5].sampling.temperature = 2;
   for (size_t i = 0; i < changed.size(); ++i) EXPECT_NE(ids_of(changed[i]), expected) << i;
 }
 

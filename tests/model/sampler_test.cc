@@ -185,6 +185,31 @@ TEST(Sampler, draws_have_the_distribution_of_the_softmax) {
   }
 }
 
+// If p and q are the probabilities before and after a change, the tokens differ with a probability
+// of at most 2 d / (1 + d), where d is half of the sum of |p - q|.
+TEST(Sampler, logits_that_differ_little_mostly_give_the_same_token) {
+  Random random(20261128);
+  constexpr int kTokens = 500, kDraws = 2000;
+  const Logits before = random_logits(random, kTokens, 2);
+  Logits after = before;
+  for (float& logit : after) logit += static_cast<float>(0.1 * (random.unit() - 0.5));
+  double before_sum = 0, after_sum = 0, distance = 0;
+  for (int i = 0; i < kTokens; ++i) {
+    before_sum += std::exp(before[i]);
+    after_sum += std::exp(after[i]);
+  }
+  for (int i = 0; i < kTokens; ++i) {
+    distance += std::abs(std::exp(before[i]) / before_sum - std::exp(after[i]) / after_sum) / 2;
+  }
+  int differing = 0;
+  SamplerParams params;
+  params.temperature = 1;
+  for (int i = 0; i < kDraws; ++i) differing += token(before, params, i) != token(after, params, i);
+  const double bound = 2 * distance / (1 + distance);
+  EXPECT_LT(bound, 0.06);
+  EXPECT_LT(differing, bound * kDraws * 1.5);
+}
+
 TEST(Sampler, one_seed_draws_independently_at_each_position_and_seeds_differ) {
   const Logits logits(1000, 0.0f);
   SamplerParams params;
@@ -345,16 +370,16 @@ std::vector<uint64_t> set_of(const std::vector<int32_t>& tokens, size_t size) {
   return words;
 }
 
-TEST(Sampler, chooses_among_allowed_tokens_as_if_there_were_no_others) {
+TEST(Sampler, chooses_among_allowed_tokens_as_if_the_others_were_impossible) {
   Random random(testing::test_seed());
   for (int i = 0; i < 300; ++i) {
     const Logits logits = random_logits(random, 200);
     std::vector<int32_t> allowed;
-    Logits left;
+    Logits left(200, -1e30F);
     for (int32_t token = 0; token < 200; ++token) {
       if (random.below(i % 3 == 0 ? 100 : 4) != 0 && !(token == 199 && allowed.empty())) continue;
       allowed.push_back(token);
-      left.push_back(logits[token]);
+      left[token] = logits[token];
     }
     const std::vector<uint64_t> set = set_of(allowed, 200);
     SamplerParams params;
@@ -363,7 +388,7 @@ TEST(Sampler, chooses_among_allowed_tokens_as_if_there_were_no_others) {
     if (i % 7 == 0) params.top_p = 0.1 + 0.8 * random.unit();
     if (i % 3 == 0) params.min_p = 0.2;
     params.seed = random();
-    const int32_t expected = allowed[token(left, params, i)];
+    const int32_t expected = token(left, params, i);
     params.allowed = set;
     const auto sampled = draw(logits, params, i);
     ASSERT_TRUE(sampled.ok());
