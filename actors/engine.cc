@@ -4,164 +4,88 @@
 #include <algorithm>
 #include <memory>
 
+#include "actors/burst_sequence.h"
 #include "actors/job_pages.h"
+#include "actors/job_sampling.h"
 #include "base/clock.h"
 #include "model/conversation.h"
 #include "model/grammar/compile.h"
 #include "model/grammar/vocabulary.h"
-#include "model/page_choice.h"
-#include "model/sampler.h"
 
 namespace cascade {
 namespace {
 
-SamplerParams sampler_params(const wire::SampleSpec& spec) {
-  return {.temperature = spec.temperature,
-          .top_p = spec.top_p,
-          .top_k = spec.top_k,
-          .min_p = spec.min_p,
-          .repetition_penalty = spec.repetition_penalty,
-          .seed = spec.seed,
-          .presence_penalty = spec.presence_penalty,
-          .frequency_penalty = spec.frequency_penalty,
-          .bias_tokens = spec.bias_tokens,
-          .biases = spec.biases,
-          .top_logprobs = spec.top_logprobs};
-}
+// A pass over some sequences of a burst.
+using Active = std::vector<BurstSequence*>;
 
-TokenHistory history_of(const wire::SampleSpec& spec) {
-  const std::span<const int32_t> all = spec.history;
-  const auto prompt = static_cast<size_t>(spec.history_prompt_tokens);
-  CHECK(prompt <= all.size());
-  return {all.first(prompt), all.subspan(prompt)};
-}
-
-// The compiled grammar that the spec's constraint refers to; null without a constraint.
-Result<std::shared_ptr<SharedGrammar>> grammar_of(Engine& engine, const wire::SampleSpec& spec) {
-  if (!spec.constraint) return std::shared_ptr<SharedGrammar>();
-  const Result<GrammarVocabulary>& vocabulary = engine.model.grammar_vocabulary();
-  if (!vocabulary.ok()) return vocabulary.error();
-  const wire::Grammar& grammar = spec.constraint->grammar;
-  return engine.grammars.get(grammar.kind, grammar.schema, *vocabulary);
-}
-
-// Builds the constraint from the tokens so far, so that it does not matter who computed them. Takes
-// some 0.1 ms for 5,000 tokens.
-Result<OutputConstraint> constraint_of(const Model& model, std::shared_ptr<SharedGrammar> grammar,
-                                       const wire::Constraint& spec) {
-  const Thoughts thoughts = spec.inside_think ? Thoughts::kBegun
-                            : spec.may_think  ? Thoughts::kMayCome
-                                              : Thoughts::kNone;
-  return OutputConstraint::behind(std::move(grammar), *model.grammar_vocabulary(), thoughts,
-                                  spec.tokens, spec.goes_on);
-}
-
-// Calls sample(), restricted to the tokens that the constraint allows, if there is one.
-Result<Sampled> sample_allowed(std::span<float> logits, SamplerParams params,
-                               const TokenHistory& history, int64_t position,
-                               const Kernels& kernels, OutputConstraint* constraint) {
-  if (constraint == nullptr) return sample(logits, params, history, position, kernels);
-  ASSIGN_OR_RETURN(const auto allowed, constraint->allowed());
-  params.allowed = allowed->words;
-  ASSIGN_OR_RETURN(Sampled sampled, sample(logits, params, history, position, kernels));
-  RETURN_IF_ERROR(constraint->take(sampled.token));
-  return sampled;
-}
-
-// A sequence of a decode job while it runs.
-struct Running {
-  const wire::DecodeSequence* job;
-  std::unique_ptr<JobPages> pages;
-  int32_t token;  // the next to feed
-  int64_t position;
-  SamplerParams params;
-  TokenHistory history;  // grows with every step of the burst
-  std::shared_ptr<SharedGrammar> grammar;
-  std::optional<OutputConstraint> constraint;  // advances with every step, too
-  wire::DecodedSequence result;
-
-  bool done() const {
-    const auto& sampled = result.token_ids;
-    if (result.error || result.lost_page) return true;
-    if (static_cast<int32_t>(sampled.size()) >= job->steps_max) return true;
-    return !sampled.empty() &&
-           std::ranges::find(job->end_tokens, sampled.back()) != job->end_tokens.end();
-  }
-};
-
-void take(Running& running, const Sampled& sampled) {
-  wire::DecodedSequence& result = running.result;
-  running.token = sampled.token;
-  ++running.position;
-  result.token_ids.push_back(sampled.token);
-  result.logprobs.push_back(sampled.logprob);
-  const auto& tops = sampled.top_tokens;
-  result.top_token_ids.insert(result.top_token_ids.end(), tops.begin(), tops.end());
-  const auto& logprobs = sampled.top_logprobs;
-  result.top_logprobs.insert(result.top_logprobs.end(), logprobs.begin(), logprobs.end());
-  if (running.params.penalises()) running.history.add_generated(sampled.token);
-}
-
-// Counts the tokens that were fed and selected pages, as the forward pass does.
-void count_selected(const ModelConfig& config, std::span<Running* const> fed) {
-  for (Running* running : fed) {
-    const bool selected =
-        selects_somewhere(running->job->attention, running->position, config.window);
-    if (selected) ++running->result.selected_tokens;
-  }
-}
-
-// Ends the first sequence whose pages could not be read.
-void end_unread(std::span<Running* const> active) {
-  const auto failed =
-      std::ranges::find_if(active, [](const Running* running) { return running->pages->failed(); });
-  CHECK(failed != active.end());
-  (*failed)->result.lost_page = (*failed)->pages->lost_page();
-  (*failed)->result.error = (*failed)->pages->error();
-}
-
-// Feeds the next token of each sequence that is not done; `hidden` receives their hidden states.
-// Returns these sequences, without those that end because their pages cannot be read.
-std::vector<Running*> feed(Engine& engine, std::vector<Running>& all, std::vector<float>& hidden) {
-  while (true) {
-    std::vector<Running*> active;
+// Computes what the sequences feed next; `hidden` receives the states that they want. Sequences
+// whose pages cannot be read end, and are removed from `active`.
+void feed(Engine& engine, Active& active, std::vector<float>& hidden) {
+  while (!active.empty()) {
     std::vector<Slice> slices;
-    for (Running& running : all) {
-      if (running.done()) continue;
-      active.push_back(&running);
-      slices.push_back({std::span(&running.token, 1), running.position, running.pages->addresses(),
-                        1, running.pages->absent(), running.job->attention});
+    size_t rows = 0;
+    for (BurstSequence* sequence : active) {
+      slices.push_back(sequence->slice());
+      rows += static_cast<size_t>(slices.back().outputs);
     }
-    hidden.resize(active.size() * engine.model.config.hidden_size);
-    if (active.empty() || engine.transformer.forward(slices, hidden.data()).ok()) {
-      count_selected(engine.model.config, active);
-      return active;
-    }
-    end_unread(active);
+    hidden.resize(rows * engine.model.config.hidden_size);
+    if (engine.transformer.forward(slices, hidden.data()).ok()) return;
+    const auto unread = std::ranges::find_if(active, &BurstSequence::end_if_unread);
+    CHECK(unread != active.end());
+    active.erase(unread);
   }
 }
 
-// Does one step of the sequences that are not done; false if all are done.
-bool decode_step(Engine& engine, std::vector<Running>& all) {
-  std::vector<float> hidden;
-  const std::vector<Running*> active = feed(engine, all, hidden);
-  if (active.empty()) return false;
-  const auto rows = static_cast<int>(active.size());
+// The number of rows whose logits are computed together: Transformer::logits() takes as many at a
+// time, and with the largest vocabularies they take some 17 MB.
+constexpr int kLogitRows = 16;
+static_assert(kDraftsMax + 1 <= kLogitRows);
+
+// Gives the sequences, which were fed, the logits of their rows, one after the other in `hidden`.
+void take_logits(Engine& engine, const Active& active, const std::vector<float>& hidden) {
   const size_t vocab = engine.model.config.vocab_size;
-  std::vector<float> logits(active.size() * vocab);
-  engine.transformer.logits(hidden.data(), rows, logits.data());
-  engine.pool.run(rows, [&](int row, int) {
-    Running& running = *active[row];
-    const auto sampled =
-        sample_allowed(std::span(logits).subspan(row * vocab, vocab), running.params,
-                       running.history, running.position + 1, *engine.model.kernels,
-                       running.constraint ? &*running.constraint : nullptr);
-    if (sampled.ok()) {
-      take(running, *sampled);
-    } else {
-      running.result.error = sampled.error();
+  const float* next = hidden.data();
+  for (size_t begin = 0; begin < active.size();) {
+    std::vector<int> first_rows;  // of the sequences [begin, begin + size)
+    int rows = 0;
+    size_t end = begin;
+    while (end < active.size() && rows + active[end]->rows() <= kLogitRows) {
+      first_rows.push_back(rows);
+      rows += active[end++]->rows();
     }
-  });
+    std::vector<float> logits(rows * vocab);
+    engine.transformer.logits(next, rows, logits.data());
+    next += size_t(rows) * engine.model.config.hidden_size;
+    engine.pool.run(static_cast<int>(end - begin), [&](int i, int) {
+      active[begin + i]->take(std::span(logits).subspan(first_rows[i] * vocab));
+    });
+    begin = end;
+  }
+}
+
+// Runs a pass over the sequences that are not done; false if there is none. Once the steps of the
+// job are used up, it goes on until the drafts that were begun are checked. Sequences without
+// drafts go on, too: they would only wait.
+bool run_pass(Engine& engine, std::vector<std::unique_ptr<BurstSequence>>& all, bool steps_left) {
+  if (!steps_left && std::ranges::none_of(all, &BurstSequence::has_drafts)) return false;
+  Active active;
+  for (const auto& sequence : all) {
+    const bool begins_drafts = sequence->is_drafting() && !sequence->has_drafts();
+    if (sequence->is_done() || (!steps_left && begins_drafts)) continue;
+    active.push_back(sequence.get());
+  }
+  const size_t begun = active.size();
+  const int64_t start_us = system_clock().monotonic_us();
+  std::vector<float> hidden;
+  feed(engine, active, hidden);
+  if (active.empty()) return false;
+  BurstSequence& first = *active.front();
+  const Slice slice = first.slice();
+  take_logits(engine, active, hidden);
+  if (begun == 1 && first.is_typical()) {
+    engine.draft_pace.note(slice.attention, slice.outputs, slice.position,
+                           system_clock().monotonic_us() - start_us);
+  }
   return true;
 }
 
@@ -172,32 +96,6 @@ Status check_grammar(const Model& model, const wire::EncodeJob& job) {
   if (!vocabulary.ok()) return vocabulary.error();
   auto compiled = compile_grammar(job.grammar->kind, job.grammar->schema, "grammar.schema");
   return compiled.ok() ? Status() : compiled.error();
-}
-
-// Samples the first token after a prompt.
-Result<Sampled> sample_first(Engine& engine, const wire::SampleSpec& spec, std::span<float> logits,
-                             int64_t position) {
-  ASSIGN_OR_RETURN(const auto grammar, grammar_of(engine, spec));
-  std::optional<OutputConstraint> constraint;
-  if (grammar) {
-    ASSIGN_OR_RETURN(constraint, constraint_of(engine.model, grammar, *spec.constraint));
-  }
-  return sample_allowed(logits, sampler_params(spec), history_of(spec), position,
-                        *engine.model.kernels, constraint ? &*constraint : nullptr);
-}
-
-// Sets up the state that depends on the tokens so far. Takes half a millisecond for penalties that
-// look at 16,384 tokens, of which 8,192 are distinct.
-void begin(Engine& engine, Running& running) {
-  const wire::SampleSpec& spec = running.job->sample;
-  running.history = history_of(spec);
-  if (running.grammar == nullptr) return;
-  auto constraint = constraint_of(engine.model, running.grammar, *spec.constraint);
-  if (constraint.ok()) {
-    running.constraint = *std::move(constraint);
-  } else {
-    running.result.error = constraint.error();
-  }
 }
 
 }  // namespace
@@ -265,13 +163,15 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   wire::PrefillDone done;
   done.job = job.job;
   JobPages pages(engine.arena, engine.model.kv_layout, engine.files, job.pages);
-  const Slice slice = {job.token_ids,      job.position,   pages.addresses(),
-                       job.sample ? 1 : 0, pages.absent(), job.attention};
+  Slice slice = {job.token_ids,      job.position,   pages.addresses(),
+                 job.sample ? 1 : 0, pages.absent(), job.attention};
+  if (job.attention.selected > 0 || job.index_pages) slice.indexed_pages = pages.indexed();
   std::vector<float> hidden(engine.model.config.hidden_size);
   const int64_t selected_before = engine.transformer.selected_tokens();
   const Status computed = engine.transformer.forward(std::span(&slice, 1), hidden.data());
   done.selected_tokens = engine.transformer.selected_tokens() - selected_before;
   CHECK(computed.ok() || pages.failed());
+  if (computed.ok()) done.indexed_pages = pages.indexed_pages();
   done.read_bytes = pages.reading().bytes;
   done.read_us = pages.reading().read_us;
   done.read_wait_us = pages.reading().wait_us;
@@ -300,39 +200,17 @@ wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job) {
   const int64_t start_us = system_clock().monotonic_us();
   wire::DecodeDone done;
   done.job = job.job;
-  std::vector<Running> all;
+  std::vector<std::unique_ptr<BurstSequence>> all;
   for (const wire::DecodeSequence& sequence : job.sequences) {
-    all.push_back({&sequence,
-                   std::make_unique<JobPages>(engine.arena, engine.model.kv_layout, engine.files,
-                                              sequence.pages),
-                   sequence.token,
-                   sequence.position,
-                   sampler_params(sequence.sample),
-                   {},
-                   {},
-                   {},
-                   {.sequence = sequence.sequence,
-                    .token_ids = {},
-                    .logprobs = {},
-                    .top_token_ids = {},
-                    .top_logprobs = {},
-                    .error = {},
-                    .lost_page = {},
-                    .selected_tokens = 0}});
-    auto grammar = grammar_of(engine, sequence.sample);
-    if (grammar.ok()) {
-      all.back().grammar = *std::move(grammar);
-    } else {
-      all.back().result.error = grammar.error();
-    }
+    all.push_back(std::make_unique<BurstSequence>(engine, sequence, job.sequences.size() == 1));
   }
-  engine.pool.run(static_cast<int>(all.size()), [&](int i, int) { begin(engine, all[i]); });
-  while (done.steps < job.steps_max && decode_step(engine, all)) ++done.steps;
-  for (Running& running : all) {
-    const std::optional<Error>& error = running.result.error;
+  engine.pool.run(static_cast<int>(all.size()), [&](int i, int) { all[i]->begin(); });
+  while (run_pass(engine, all, done.steps < job.steps_max)) ++done.steps;
+  for (const auto& sequence : all) {
+    const wire::DecodedSequence& result = done.sequences.emplace_back(sequence->finish());
     // The fault is in the model, not in the sequence.
-    if (error && error->code == ErrorCode::kDataCorrupt) done.error = error;
-    done.sequences.push_back(std::move(running.result));
+    const bool corrupt = result.error && result.error->code == ErrorCode::kDataCorrupt;
+    if (corrupt) done.error = result.error;
   }
   all.clear();
   engine.grammars.shrink();

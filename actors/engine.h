@@ -4,6 +4,7 @@
 
 #include "cache/page_arena.h"
 #include "kernels/thread_pool.h"
+#include "model/draft_pace.h"
 #include "model/grammar/grammar_cache.h"
 #include "model/model.h"
 #include "model/transformer.h"
@@ -24,7 +25,8 @@ struct Engine {
         pool(p),
         files(f),
         transformer(m.config, m.weights, *m.kernels, m.kv_layout, p),
-        grammars(grammar_bytes) {}
+        grammars(grammar_bytes),
+        draft_pace(m.config, m.kv_layout, m.weights.bytes()) {}
 
   const Model& model;
   PageArena& arena;
@@ -32,6 +34,7 @@ struct Engine {
   KvPartFiles* files;
   Transformer transformer;
   GrammarCache grammars;
+  DraftPace draft_pace;
 };
 
 // Tokenizes as the job says. Needs no Engine: it may run beside a forward pass. Any thread.
@@ -40,7 +43,8 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job);
 // Computes the job's K and V into its pages, and the next token if asked for.
 wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job);
 
-// Runs up to steps_max decode steps of all the job's sequences.
+// Runs up to steps_max decode steps of all the job's sequences, and more until drafts that were
+// begun are checked: at most kDraftsMax + 1 (BurstSequence).
 wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job);
 
 }  // namespace cascade

@@ -1,6 +1,8 @@
 // Leased and unseen pages have no address.
 #include "actors/job_pages.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/clock.h"
 #include "wire/messages.h"
@@ -9,7 +11,7 @@ namespace cascade {
 
 JobPages::JobPages(const PageArena& arena, const KvLayout& layout, KvPartFiles* files,
                    std::span<const uint32_t> pages)
-    : layout_(layout), files_(files) {
+    : arena_(arena), layout_(layout), files_(files), pages_(pages) {
   addresses_.reserve(pages.size());
   for (size_t i = 0; i < pages.size(); ++i) {
     if (pages[i] == wire::kUnseenPage) {
@@ -23,6 +25,12 @@ JobPages::JobPages(const PageArena& arena, const KvLayout& layout, KvPartFiles* 
     leases_[i] = pages[i] & ~wire::kLeasedPage;
   }
   CHECK(leases_.empty() || files_ != nullptr);
+}
+
+int64_t* JobPages::indexed() {
+  if (std::ranges::find(addresses_, nullptr) != addresses_.end()) return nullptr;
+  while (indexed_ < std::ssize(pages_) && arena_.is_indexed(pages_[indexed_])) ++indexed_;
+  return &indexed_;
 }
 
 Status JobPages::read(int layer, std::span<const int32_t> pages, uint8_t* to) {

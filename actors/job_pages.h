@@ -18,7 +18,7 @@ namespace cascade {
 class JobPages : public KvPartReader {
  public:
   // `pages` are those of a job (wire/actor_messages.h). `files` reads leased pages; nullptr: there
-  // are none. The references and `files` outlive this.
+  // are none. The references, `files` and `pages` outlive this.
   JobPages(const PageArena& arena, const KvLayout& layout, KvPartFiles* files,
            std::span<const uint32_t> pages);
   JobPages(const JobPages&) = delete;
@@ -27,6 +27,12 @@ class JobPages : public KvPartReader {
   // As Slice::pages and Slice::absent.
   KvPages addresses() const { return addresses_; }
   KvPartReader* absent() { return leases_.empty() ? nullptr : this; }
+
+  // As Slice::indexed_pages, of this object; nullptr if some page is not in memory. Call it once,
+  // before the forward pass.
+  int64_t* indexed();
+  // The same number as it is now; 0 without a call of indexed().
+  int64_t indexed_pages() const { return indexed_; }
 
   // Notes the first page that cannot be read.
   Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override;
@@ -47,10 +53,13 @@ class JobPages : public KvPartReader {
   bool failed() const { return lost_page_ || error_; }
 
  private:
+  const PageArena& arena_;
   const KvLayout layout_;
   KvPartFiles* const files_;
+  const std::span<const uint32_t> pages_;
   std::vector<uint8_t*> addresses_;
   std::vector<uint32_t> leases_;  // of pages that are not in memory; empty if all are
+  int64_t indexed_ = 0;           // the number of first pages with an index
   Reading reading_;
   std::optional<int32_t> lost_page_;
   std::optional<Error> error_;

@@ -56,25 +56,50 @@ Result<AttentionMode> select_mode(const ModeNumbers& numbers) {
   return mode;
 }
 
+std::string numbers_of(const AttentionMode& select) {
+  return ':' + std::to_string(select.selected) + ':' + std::to_string(select.dense_layers);
+}
+
 }  // namespace
 
-Result<AttentionMode> parse_attention_mode(std::string_view text) {
-  if (text == "dense") return AttentionMode{};
-  if (text == "window") return kWindowMode;
-  if (text == "select") return kSelectMode;
-  if (const auto numbers = numbers_after("window", text)) return window_mode(*numbers);
-  if (const auto numbers = numbers_after("select", text)) return select_mode(*numbers);
+Result<AttentionChoice> parse_attention(std::string_view text) {
+  if (text == "dense") return AttentionChoice{};
+  if (text == "window") return AttentionChoice{kWindowMode};
+  if (text == "select") return AttentionChoice{kSelectMode};
+  if (text == "verify") return AttentionChoice{{}, kSelectMode};
+  if (const auto numbers = numbers_after("window", text)) {
+    ASSIGN_OR_RETURN(const AttentionMode mode, window_mode(*numbers));
+    return AttentionChoice{mode};
+  }
+  if (const auto numbers = numbers_after("select", text)) {
+    ASSIGN_OR_RETURN(const AttentionMode mode, select_mode(*numbers));
+    return AttentionChoice{mode};
+  }
+  if (const auto numbers = numbers_after("verify", text)) {
+    ASSIGN_OR_RETURN(const AttentionMode drafts, select_mode(*numbers));
+    return AttentionChoice{{}, drafts};
+  }
   return invalid_argument("attention", "must be " + std::string(kAttentionForms) +
                                            ", such as window:4096:64 or select:4096, got \"" +
                                            std::string(text) + '"');
 }
 
+Result<AttentionMode> parse_attention_mode(std::string_view text) {
+  ASSIGN_OR_RETURN(const AttentionChoice choice, parse_attention(text));
+  if (choice.drafts.is_dense()) return choice.mode;
+  return invalid_argument("attention",
+                          "verify speeds up a daemon's answers, and computes what dense does; use "
+                          "dense here");
+}
+
 std::string to_string(const AttentionMode& mode) {
-  if (mode.selected > 0) {
-    return "select:" + std::to_string(mode.selected) + ':' + std::to_string(mode.dense_layers);
-  }
+  if (mode.selected > 0) return "select" + numbers_of(mode);
   if (mode.window == 0) return "dense";
   return "window:" + std::to_string(mode.window) + ':' + std::to_string(mode.sinks);
+}
+
+std::string to_string(const AttentionChoice& choice) {
+  return choice.drafts.is_dense() ? to_string(choice.mode) : "verify" + numbers_of(choice.drafts);
 }
 
 }  // namespace cascade

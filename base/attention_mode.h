@@ -30,6 +30,15 @@ struct AttentionMode {
   bool is_dense() const { return *this == AttentionMode{}; }
 };
 
+// What a user asks for. With `drafts`, the answer's tokens are guessed in that mode and then
+// checked in `mode`, which is dense: K, V and tokens are those of `mode` to the last bit.
+struct AttentionChoice {
+  AttentionMode mode = {};
+  AttentionMode drafts = {};  // dense: none; otherwise it selects
+
+  bool operator==(const AttentionChoice&) const = default;
+};
+
 // The limits of modes that users choose. A window is at least a page.
 inline constexpr int kModeWindowMin = 64;
 inline constexpr int kModeWindowMax = 1 << 20;
@@ -42,19 +51,26 @@ inline constexpr int kModeDenseLayersMax = 1024;
 inline constexpr AttentionMode kWindowMode = {4096, 64};
 inline constexpr AttentionMode kSelectMode = {0, 0, 4096, 0};
 
-// The texts that parse_attention_mode() reads, for messages.
+// The texts that parse_attention() reads, for messages.
 inline constexpr std::string_view kAttentionForms =
-    "dense, window, window:W, window:W:S, select, select:B or select:B:D";
+    "dense, window, window:W, window:W:S, select, select:B, select:B:D, verify, verify:B or "
+    "verify:B:D";
 
-// Reads a mode:
+// Reads what a user asks for:
 //  - "dense";
 //  - "window", "window:W" or "window:W:S": W is the window, S are the sinks;
 //  - "select", "select:B" or "select:B:D": B tokens are selected, rounded up to whole pages; the
-//    first D layers are dense.
+//    first D layers are dense;
+//  - "verify", "verify:B" or "verify:B:D": dense, with drafts in the mode "select" of the same
+//    numbers.
 // Numbers that are left out are those of kWindowMode and kSelectMode. Errors: kInvalidArgument,
 // field "attention": the text has another form, or a number is outside its limits.
+Result<AttentionChoice> parse_attention(std::string_view text);
+// The same where there are no drafts. Errors: also if `text` asks for drafts.
 Result<AttentionMode> parse_attention_mode(std::string_view text);
-// "dense", "window:W:S" or "select:B:D", which parse_attention_mode() reads.
+// "dense", "window:W:S" or "select:B:D", which parse_attention() reads.
 std::string to_string(const AttentionMode& mode);
+// The same, or "verify:B:D".
+std::string to_string(const AttentionChoice& choice);
 
 }  // namespace cascade

@@ -34,6 +34,7 @@ std::optional<PageIndex> ChainSequence::allocate_page() {
   // Clears another tenant's K and V before this tenant's are written to the page. Otherwise those
   // old bytes could reach the disk with the page.
   if (pool_.change_owner(*page, tenant_)) arena_.discard(*page);
+  arena_.set_indexed(*page, false);
   return page;
 }
 
@@ -77,6 +78,14 @@ bool ChainSequence::reserve(int64_t tokens) {
     pages_.push_back(*page);
   }
   return true;
+}
+
+void ChainSequence::note_indexed(int64_t pages) const {
+  CHECK(pages <= std::ssize(pages_));
+  for (int64_t page = 0; page < pages; ++page) {
+    const PageIndex memory = pages_[static_cast<size_t>(page)];
+    if (in_memory(memory)) arena_.set_indexed(memory, true);
+  }
 }
 
 void ChainSequence::unreserve() {

@@ -74,6 +74,10 @@ class ChainSequence {
   // reader's pages may be leased: refresh() first.
   const std::vector<PageIndex>& pages() const { return pages_; }
 
+  // The first `pages` pages have an index. Call it before the tokens of the job are committed that
+  // made the last of them: a page may then be replaced by that of another sequence.
+  void note_indexed(int64_t pages) const;
+
   // For readers only.
 
   // Commits whole pages that are on disk: `tokens`, which come next, under these leases. The index

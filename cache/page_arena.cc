@@ -39,17 +39,26 @@ Result<PageArena> PageArena::create(size_t page_bytes, size_t page_count) {
   return PageArena(static_cast<uint8_t*>(base), page_bytes, stride, page_count);
 }
 
+PageArena::PageArena(uint8_t* base, size_t page_bytes, size_t stride, size_t page_count)
+    : base_(base),
+      page_bytes_(page_bytes),
+      stride_(stride),
+      page_count_(page_count),
+      indexed_(std::make_unique<std::atomic<bool>[]>(page_count)) {}
+
 PageArena::PageArena(PageArena&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)),
       page_bytes_(other.page_bytes_),
       stride_(other.stride_),
-      page_count_(std::exchange(other.page_count_, 0)) {}
+      page_count_(std::exchange(other.page_count_, 0)),
+      indexed_(std::move(other.indexed_)) {}
 
 PageArena& PageArena::operator=(PageArena&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(page_bytes_, other.page_bytes_);
   std::swap(stride_, other.stride_);
   std::swap(page_count_, other.page_count_);
+  std::swap(indexed_, other.indexed_);
   return *this;
 }
 
@@ -64,6 +73,17 @@ uint8_t* PageArena::data(PageIndex page) const {
 
 void PageArena::discard(PageIndex page) const {
   ::madvise(data(page), stride_, MADV_DONTNEED);  // fails only for addresses that are not ours
+  set_indexed(page, false);
+}
+
+bool PageArena::is_indexed(PageIndex page) const {
+  CHECK(page < page_count_);
+  return indexed_[page].load(std::memory_order_relaxed);
+}
+
+void PageArena::set_indexed(PageIndex page, bool indexed) const {
+  CHECK(page < page_count_);
+  indexed_[page].store(indexed, std::memory_order_relaxed);
 }
 
 }  // namespace cascade

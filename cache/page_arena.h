@@ -1,8 +1,10 @@
 // The memory of all pages: address space for the whole budget, physical memory as pages are used.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "base/result.h"
 
@@ -41,14 +43,19 @@ class PageArena {
   // Gives the page's physical memory back to the system; it reads 0 afterwards.
   void discard(PageIndex page) const;
 
+  // Whether the page has an index of its present keys (KvLayout::index_offset()). No page has one
+  // at first, or after discard(). The scheduler sets it; any thread may read it.
+  bool is_indexed(PageIndex page) const;
+  void set_indexed(PageIndex page, bool indexed) const;
+
  private:
-  PageArena(uint8_t* base, size_t page_bytes, size_t stride, size_t page_count)
-      : base_(base), page_bytes_(page_bytes), stride_(stride), page_count_(page_count) {}
+  PageArena(uint8_t* base, size_t page_bytes, size_t stride, size_t page_count);
 
   uint8_t* base_ = nullptr;
   size_t page_bytes_ = 0;
   size_t stride_ = 0;  // page_bytes rounded up to 4 KiB
   size_t page_count_ = 0;
+  std::unique_ptr<std::atomic<bool>[]> indexed_;  // [page_count_]
 };
 
 }  // namespace cascade

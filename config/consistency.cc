@@ -196,8 +196,8 @@ class Checker {
 
   void check_attention() {
     if (!given("attention")) return;
-    const auto mode = parse_attention_mode(text("attention"));
-    if (!mode.ok()) wrong("attention", mode.error().message);
+    const auto choice = parse_attention(text("attention"));
+    if (!choice.ok()) wrong("attention", choice.error().message);
   }
 
   void check_models() {

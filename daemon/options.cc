@@ -134,7 +134,7 @@ const std::map<std::string_view, Take>& takers() {
       {"eviction", [](O& o, const V& v) { o.eviction = *eviction_policy_from_string(text_of(v)); }},
       {"think-policy",
        [](O& o, const V& v) { o.think_policy = *think_policy_from_string(text_of(v)); }},
-      {"attention", [](O& o, const V& v) { o.attention = *parse_attention_mode(text_of(v)); }},
+      {"attention", [](O& o, const V& v) { o.attention = *parse_attention(text_of(v)); }},
       {"max-pinned", [](O& o, const V& v) { o.max_pinned = number_of<double>(text_of(v)); }},
       {"chunk-memory-ratio",
        [](O& o, const V& v) { o.chunk_memory_ratio = number_of<double>(text_of(v)); }},

@@ -43,8 +43,8 @@ class AttentionPass {
   // until end(). Precondition (CHECKed): a page that a row sees is in memory, or its slice has a
   // reader.
   void begin(std::span<const SliceRow> rows, std::span<const Slice> slices);
-  // Indexes the pages of `layer` that the pass fills; call it for all layers, ascending, when the
-  // layer's K is in the pages.
+  // Calls PageIndexer::index(); call it for all layers, ascending, when the layer's K is in the
+  // pages.
   void index_pages(int layer) { indexer_.index(layer); }
   // From here on there are only these rows: those of begin() that are outputs, in the same order.
   // Comes after attend() of the last layer but one.

@@ -31,13 +31,18 @@ struct Slice {
   int64_t position = 0;                // of the first token; position + size <= 64 * pages.size()
   // The pages of the whole chain. Slots from `position` on are written; their pages are in memory.
   // A page before them may be nullptr if `absent` reads it, or if no token of the slice sees it in
-  // any layer (unseen_pages()). If `attention` selects, all pages are in memory, and have room for
-  // their index (KvLayout::indexed_page_bytes()).
+  // any layer (unseen_pages()). If `attention` selects, all pages are in memory.
   KvPages pages;
   // Which tokens' final hidden states are wanted: the last `outputs` of the slice.
   int outputs = 0;
   KvPartReader* absent = nullptr;
   AttentionMode attention = {};
+  // How many of the first pages have an index. The pass writes the index of each further page from
+  // which a token at the slice's last position may choose (select_candidates()), or of some of them
+  // if `attention` does not select, and raises the number. These pages are in memory, with room for
+  // an index (KvLayout::indexed_page_bytes()). Needed if `attention` selects; nullptr: no index is
+  // written.
+  int64_t* indexed_pages = nullptr;
 };
 
 // One token of a pass; `slice` is the index of its slice.

@@ -16,7 +16,18 @@ class TokenHistory {
     for (const int32_t token : generated) add_generated(token);
   }
 
-  void add_generated(int32_t token) { ++generated_[token]; }
+  // Returns whether the history did not have the token before.
+  bool add_generated(int32_t token) {
+    const auto [entry, is_new] = generated_.try_emplace(token, 0);
+    ++entry->second;
+    return is_new;
+  }
+  // Undoes add_generated(), which returned `was_new`. The latest tokens are taken back first.
+  void take_back(int32_t token, bool was_new) {
+    const auto entry = generated_.find(token);
+    --entry->second;
+    if (was_new) generated_.erase(entry);
+  }
   // Every token of the history, and how often it was generated (0 if only the prompt has it).
   const std::unordered_map<int32_t, int32_t>& tokens() const { return generated_; }
 

@@ -76,6 +76,13 @@ void fields(A& a, M& m) {
   a.optional("dense_layers", m.dense_layers);
 }
 
+template <class A, Is<DraftRecord> M>
+void fields(A& a, M& m) {
+  a.required("taken", m.taken);
+  a.required("refused", m.refused);
+  a.required("undrafted", m.undrafted);
+}
+
 template <class A, Is<PrefillJob> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
@@ -84,6 +91,7 @@ void fields(A& a, M& m) {
   a.numbers("pages", m.pages);
   a.optional("sample", m.sample);
   a.required("attention", m.attention);
+  a.optional("index_pages", m.index_pages);
 }
 
 template <class A, Is<PrefillDone> M>
@@ -100,6 +108,7 @@ void fields(A& a, M& m) {
   a.required("read_us", m.read_us);
   a.required("read_wait_us", m.read_wait_us);
   a.optional("selected_tokens", m.selected_tokens);
+  a.optional("indexed_pages", m.indexed_pages);
 }
 
 template <class A, Is<DecodeSequence> M>
@@ -112,6 +121,8 @@ void fields(A& a, M& m) {
   a.numbers("end_tokens", m.end_tokens);
   a.required("sample", m.sample);
   a.required("attention", m.attention);
+  a.required("drafts", m.drafts);
+  a.required("draft_record", m.draft_record);
 }
 
 template <class A, Is<DecodeJob> M>
@@ -131,6 +142,10 @@ void fields(A& a, M& m) {
   a.optional("error", m.error);
   a.optional("lost_page", m.lost_page);
   a.optional("selected_tokens", m.selected_tokens);
+  a.optional("drafted_tokens", m.drafted_tokens);
+  a.optional("accepted_tokens", m.accepted_tokens);
+  a.required("draft_record", m.draft_record);
+  a.optional("indexed_pages", m.indexed_pages);
 }
 
 template <class A, Is<DecodeDone> M>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/attention_mode.h"
+#include "base/draft_record.h"
 #include "base/result.h"
 #include "wire/chunk.h"
 #include "wire/reply_messages.h"
@@ -95,6 +96,7 @@ struct PrefillJob {
   std::vector<uint32_t> pages;
   std::optional<SampleSpec> sample;  // set: the last token's logits give the next token
   AttentionMode attention = {};
+  bool index_pages = false;  // also if `attention` does not select: later drafts will
 };
 
 struct PrefillDone {
@@ -114,6 +116,7 @@ struct PrefillDone {
   int64_t read_us = 0;
   int64_t read_wait_us = 0;
   int64_t selected_tokens = 0;  // those that selected pages
+  int64_t indexed_pages = 0;    // how many of the first pages have an index now, as far as known
 };
 
 struct DecodeSequence {
@@ -125,9 +128,13 @@ struct DecodeSequence {
   std::vector<int32_t> end_tokens;  // sampling one of these ends the burst of this sequence
   SampleSpec sample;
   AttentionMode attention = {};
+  AttentionMode drafts = {};  // as AttentionChoice::drafts
+  DraftRecord draft_record = {};
 };
 
-// scheduler -> decode: up to `steps_max` steps of all sequences together. Answered with DecodeDone.
+// scheduler -> decode: up to `steps_max` steps of all sequences together, and more until drafts
+// that were begun are checked. Answered with DecodeDone, whose `steps` count the steps of drafts,
+// too.
 struct DecodeJob {
   uint64_t job = 0;
   int32_t steps_max = 1;
@@ -144,6 +151,11 @@ struct DecodedSequence {
   // As in PrefillDone. The burst of this sequence ended before the token that needs the page.
   std::optional<int32_t> lost_page = {};
   int64_t selected_tokens = 0;  // as in PrefillDone
+  // The drafts that were checked, and those of them that were right; the record with them.
+  int64_t drafted_tokens = 0;
+  int64_t accepted_tokens = 0;
+  DraftRecord draft_record = {};
+  int64_t indexed_pages = 0;  // as in PrefillDone
 };
 
 struct DecodeDone {

@@ -47,6 +47,8 @@ void fields(A& a, M& m) {
   a.required("tokens_reprefilled", m.tokens_reprefilled);
   a.required("tokens_generated", m.tokens_generated);
   a.optional("tokens_selected", m.tokens_selected);
+  a.optional("tokens_drafted", m.tokens_drafted);
+  a.optional("tokens_accepted", m.tokens_accepted);
   a.required("pages_evicted", m.pages_evicted);
   a.required("chunks_input", m.chunks_input);
   a.required("chunks_output", m.chunks_output);
@@ -95,6 +97,8 @@ void fields(A& a, M& m) {
   a.required("completion_tokens", m.completion_tokens);
   a.required("reasoning_tokens", m.reasoning_tokens);
   a.optional("selected_tokens", m.selected_tokens);
+  a.optional("drafted_tokens", m.drafted_tokens);
+  a.optional("accepted_tokens", m.accepted_tokens);
 }
 
 template <class A, Is<Timings> M>

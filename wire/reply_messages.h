@@ -59,6 +59,8 @@ struct StatusReply {
   int64_t tokens_reprefilled = 0;  // answer tokens computed again in idle time
   int64_t tokens_generated = 0;
   int64_t tokens_selected = 0;  // computed ones that selected pages
+  int64_t tokens_drafted = 0;   // guessed with selection, then checked
+  int64_t tokens_accepted = 0;  // of these, the right ones
   int64_t pages_evicted = 0;
   int32_t chunks_input = 0;
   int32_t chunks_output = 0;
@@ -100,6 +102,8 @@ struct Usage {
   int64_t reasoning_tokens = 0;   // tokens of the completion that are thoughts
   // Computed tokens of prompt and completion that selected pages.
   int64_t selected_tokens = 0;
+  int64_t drafted_tokens = 0;   // guessed with selection, then checked (attention = verify)
+  int64_t accepted_tokens = 0;  // of these, the right ones
 };
 
 struct Timings {

@@ -118,7 +118,7 @@ struct GenerateRequest {
   // The last of `messages` is the assistant's, and the answer continues it. A retained output has
   // both as its text. Not with a grammar.
   std::optional<bool> continue_final_message{};
-  // Which earlier tokens each token attends to: a text that parse_attention_mode() reads
+  // Which earlier tokens each token attends to: a text that parse_attention() reads
   // (base/attention_mode.h); absent: the daemon's (--attention).
   std::optional<std::string> attention{};
 };

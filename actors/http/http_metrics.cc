@@ -56,6 +56,12 @@ void add_status(MetricsText& out, const wire::StatusReply& status) {
   out.counter("cascaded_selected_tokens_total",
               "Computed tokens that selected pages (attention = select)",
               static_cast<double>(status.tokens_selected));
+  out.counter("cascaded_drafted_tokens_total",
+              "Tokens guessed with selected pages, then checked (attention = verify)",
+              static_cast<double>(status.tokens_drafted));
+  out.counter("cascaded_accepted_tokens_total",
+              "Drafted tokens that the check agreed with (attention = verify)",
+              static_cast<double>(status.tokens_accepted));
   out.counter("cascaded_preemptions_total", "Requests that were preempted for a while",
               static_cast<double>(status.requests_preempted));
   out.counter("cascaded_pages_evicted_total", "KV pages that were evicted to make room",

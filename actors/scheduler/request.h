@@ -10,6 +10,7 @@
 
 #include "actors/scheduler/client.h"
 #include "base/attention_mode.h"
+#include "base/draft_record.h"
 #include "cache/chain_sequence.h"
 #include "cache/chunk_uses.h"
 #include "model/output_stream.h"
@@ -44,6 +45,8 @@ struct Request {
   bool session_taken = false;  // the request makes the next turn of params.session
   bool prefix = false;         // a PrefixCache: ends with its prompt, without an answer
   AttentionMode attention;
+  AttentionMode drafts;  // as AttentionChoice::drafts
+  DraftRecord draft_record;
   RequestState state = RequestState::kEncoding;
 
   std::vector<ChatMessage> messages;        // empty for a raw prompt
@@ -81,7 +84,9 @@ struct Request {
   bool written_behind = true;    // false: a chunk whose text it has was removed
   bool loading = false;          // the store reads into the sequence's pages, or leases some to it
   int64_t prefilled_tokens = 0;  // of the prompt
-  int64_t selected_tokens = 0;   // as in wire::Usage
+  int64_t selected_tokens = 0;   // as in wire::Usage, like the next two
+  int64_t drafted_tokens = 0;
+  int64_t accepted_tokens = 0;
   int64_t computing_us = 0;      // that the prompt's slices took
   Miss miss;                     // why a part of the prompt was not found
   std::vector<int32_t> sampled;  // the last of them is not committed yet

@@ -2,20 +2,13 @@
 #include <algorithm>
 
 #include "actors/scheduler/answer_limits.h"
+#include "actors/scheduler/burst_result.h"
 #include "actors/scheduler/scheduler_core.h"
+#include "cache/attention_pages.h"
+#include "model/draft_pace.h"
 
 namespace cascade {
 namespace {
-
-// Adds the most likely tokens at the place of the i-th token of a burst, if they were asked for.
-void take_top_logprobs(Request& request, const wire::DecodedSequence& result, size_t i) {
-  const size_t count = result.top_token_ids.size() / result.token_ids.size();
-  const auto tokens = result.top_token_ids.begin() + static_cast<ptrdiff_t>(i * count);
-  const auto logprobs = result.top_logprobs.begin() + static_cast<ptrdiff_t>(i * count);
-  const auto n = static_cast<ptrdiff_t>(count);
-  request.top_token_ids.insert(request.top_token_ids.end(), tokens, tokens + n);
-  request.top_logprobs.insert(request.top_logprobs.end(), logprobs, logprobs + n);
-}
 
 // The sequences of one decode job take at most half of a message, unless there is only one. With
 // penalties each sequence carries the tokens of its prompt.
@@ -33,12 +26,6 @@ size_t decode_bytes(const Request& request) {
     bytes += sample.constraint->grammar.schema.size();
   }
   return bytes + numbers * sizeof(int32_t);
-}
-
-// Returns the cost of a sampled token: how many prompt tokens could have been computed in its time.
-double sampled_token_cost(const SpeedEstimate& speed) {
-  if (speed.prefill_token_us() <= 0) return 1;
-  return std::max(1.0, speed.decode_token_us() / speed.prefill_token_us());
 }
 
 // Returns the time until the request's first token, if nothing else comes. That is the time to
@@ -218,6 +205,7 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.token_ids.assign(chain.begin() + job.position, chain.begin() + slice_end);
   job.pages = request.sequence->pages();
   job.attention = request.attention;
+  job.index_pages = selects(request.drafts, std::ssize(chain) + request.max_tokens);
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
   const int64_t depth = depth_of(job, model_.config.layers);
@@ -239,6 +227,11 @@ void SchedulerCore::dispatch_decode(int steps) {
   InFlight burst = {{}, false, {}, 0};
   const size_t batch = std::min<size_t>(requests_.decoding().size(), options_.planner.batch_max);
   size_t bytes = 0;
+  // Drafts and their check are one burst. Sequences beside them go on meanwhile.
+  const bool drafts = std::ranges::any_of(requests_.decoding(), [this](uint64_t handle) {
+    return !requests_.at(handle).drafts.is_dense();
+  });
+  const int room = drafts ? std::max(steps, kDraftsMax + 1) : steps;
   std::optional<bool> reads;  // readers have bursts of their own: others do not wait for the disk
   for (const uint64_t handle : RequestTable::Handles(requests_.decoding())) {
     Request& request = requests_.at(handle);
@@ -250,7 +243,8 @@ void SchedulerCore::dispatch_decode(int steps) {
     if (!job.sequences.empty() && full) break;
     const int64_t position = request.sequence->committed();
     const auto left = request.max_tokens - static_cast<int32_t>(request.sampled.size());
-    const int32_t most = disk_.spills.is_ready(request, std::min(steps, left)) ? steps : 1;
+    const int wanted = request.reader ? steps : room;
+    const int32_t most = disk_.spills.is_ready(request, std::min(wanted, left)) ? wanted : 1;
     if (!request.sequence->reserve(position + std::min(most, left))) {
       if (!request.reader) preempt(request);  // its pages were pinned a moment ago
       continue;
@@ -265,6 +259,8 @@ void SchedulerCore::dispatch_decode(int steps) {
     sequence.end_tokens = request.end_tokens;
     sequence.sample = request.sample;
     sequence.attention = request.attention;
+    sequence.drafts = request.drafts;
+    sequence.draft_record = request.draft_record;
     burst.requests.push_back(request.handle);
     job.sequences.push_back(std::move(sequence));
   }
@@ -355,6 +351,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   Request& request = requests_.at(job.requests.front());
   request.computing_us += done.compute_us;
   request.selected_tokens += done.selected_tokens;
+  request.sequence->note_indexed(done.indexed_pages);
   if (job.repair) return page_repaired(request, *job.repair, done);
   if (done.error) return fail(request, *done.error);
   if (done.lost_page) {
@@ -386,12 +383,15 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
   int64_t tokens = 0;
   for (const auto& result : done.sequences) tokens += int64_t(result.token_ids.size());
   const bool read = requests_.at(answered->requests.front()).reader;
-  if (!read) compute_.speed.add_decode(done.steps, tokens, done.compute_us);
+  const bool drafted = std::ranges::any_of(
+      done.sequences, [](const auto& result) { return result.drafted_tokens > 0; });
+  // The steps of drafts are shorter than those that the planner plans.
+  if (!read) compute_.speed.add_decode(drafted ? 0 : done.steps, tokens, done.compute_us);
   compute_.prompt_budget.decoded(done.compute_us);
   for (const wire::DecodedSequence& result : done.sequences) {
     Request& request = requests_.at(result.sequence);
-    counters_.tokens_selected += result.selected_tokens;
-    request.selected_tokens += result.selected_tokens;
+    take_counts(result, request, counters_);
+    request.sequence->note_indexed(result.indexed_pages);
     if (result.error) {
       fail(request, *result.error);
       continue;
@@ -415,7 +415,7 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
     std::vector<wire::Delta> deltas;
     bool ended = false;
     for (size_t i = 0; i < result.token_ids.size() && !ended; ++i) {
-      take_top_logprobs(request, result, i);
+      take_top_logprobs(result, i, request);
       ended = take_token(request, result.token_ids[i], result.logprobs[i], deltas);
     }
     send_deltas(request, std::move(deltas));

@@ -94,7 +94,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, std::bind_front(&Model::root_key, &model), model.config.window,
-               options_.attention),
+               options_.attention.mode),
       metadata_(
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },
@@ -131,7 +131,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            }},
           {options_.disk, disk_.stored, disk_.spills, index_, tenants_},
       },
-      idle_({options_.reprefills_max, options_.planner.slice_tokens_max, options_.attention},
+      idle_({options_.reprefills_max, options_.planner.slice_tokens_max, options_.attention.mode},
             clock_, jobs_, outbox_, index_, pool_, arena_, tenants_, registry_, disk_.loader,
             tell_of_idle(keep_)),
       admission_({.requests = options_.requests_waiting_max,
@@ -149,7 +149,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           {.text_is_gone =
                [this](const ChunkUses::ChunkName& chunk) { doors_.prefixes.drop_with(chunk); },
            .save_session = [this](const StoredName& session) { doors_.sessions.store(session); }}) {
-  warn_of_memory(options_, tenants_.widest(options_.attention), model, arena);
+  warn_of_memory(options_, tenants_.widest(options_.attention.mode), model, arena);
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
   load_stored();
 }

@@ -41,7 +41,7 @@ struct SchedulerOptions {
   ReaderSliceLimits reader_slices;
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;  // of outputs whose request names none
-  AttentionMode attention;                             // of requests that name none
+  AttentionChoice attention;                           // of requests that name none
   double max_pinned = 0.5;          // share of the pool's pages that pins may keep from eviction
   double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold
   int prompt_leases_max = 1024;     // prompts that have a priority of their own

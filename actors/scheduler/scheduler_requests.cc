@@ -105,10 +105,12 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
 // Fills in the conversation; registers chunks that were given as text.
 Status SchedulerCore::prepare(Request& request) {
   wire::GenerateRequest& params = request.params;
-  request.attention = options_.attention;
+  AttentionChoice attention = options_.attention;
   if (params.attention) {
-    ASSIGN_OR_RETURN(request.attention, parse_attention_mode(*params.attention));
+    ASSIGN_OR_RETURN(attention, parse_attention(*params.attention));
   }
+  request.attention = attention.mode;
+  request.drafts = attention.drafts;
   RETURN_IF_ERROR(check_logit_bias(params.sampling.logit_bias, model_.config.vocab_size));
   if (!params.chunks.empty()) {
     RETURN_IF_ERROR(compose_chunks(request));
@@ -314,12 +316,14 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   wire::Final final;
   final.finish_reason = finish_reason;
   final.seed = request.sample.seed;
-  final.attention = to_string(request.attention);
+  final.attention = to_string(AttentionChoice{request.attention, request.drafts});
   final.usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   final.usage.reused_tokens = request.reused_tokens;
   final.usage.loaded_tokens = request.loaded_tokens;
   final.usage.prefilled_tokens = request.prefilled_tokens;
   final.usage.selected_tokens = request.selected_tokens;
+  final.usage.drafted_tokens = request.drafted_tokens;
+  final.usage.accepted_tokens = request.accepted_tokens;
   final.usage.miss = request.miss;
   final.usage.completion_tokens = static_cast<int64_t>(request.sampled.size());
   if (request.output) {

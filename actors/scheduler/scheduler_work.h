@@ -70,9 +70,10 @@ struct Counters {
   int64_t done = 0, failed = 0, cancelled = 0;
   int64_t preempted = 0;
   int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_generated = 0;
-  int64_t tokens_selected = 0;  // as in wire::StatusReply
-  double reused_work = 0;       // of all tokens_reused (attention_work())
-  int64_t tokens_shared = 0;    // of tokens_reused, those in pages that others share
+  int64_t tokens_selected = 0;  // as in wire::StatusReply, like the next two
+  int64_t tokens_drafted = 0, tokens_accepted = 0;
+  double reused_work = 0;     // of all tokens_reused (attention_work())
+  int64_t tokens_shared = 0;  // of tokens_reused, those in pages that others share
 
   // Counts the tokens [begin, end) of a prompt as reused: they are not computed. `in_shared_pages`
   // of them are in pages that existed already. `work` is that of their attention.

@@ -44,8 +44,8 @@ void IdentityBatch::start_mates() {
   std::vector<Slice> slices;
   for (Sequence& mate : sequences_) {
     if (mate.plan == nullptr || mate.plan->start == 0) continue;
+    slices.push_back(slice_of(mate, static_cast<size_t>(mate.plan->start), 0));
     mate.done = static_cast<size_t>(mate.plan->start);
-    slices.push_back({std::span(mate.ids).first(mate.done), 0, mate.pages, 0, nullptr, attention_});
   }
   CHECK(transformer_.forward(slices, nullptr).ok());
 }
@@ -66,6 +66,17 @@ void IdentityBatch::share_pages(Sequence& mate) {
                   main.ids.begin() + static_cast<ptrdiff_t>(mate.done));
   mate.active = true;
   ++sharing_mates_;
+}
+
+// The next `take` tokens of the sequence.
+Slice IdentityBatch::slice_of(Sequence& sequence, size_t take, int outputs) const {
+  return {std::span(sequence.ids).subspan(sequence.done, take),
+          static_cast<int64_t>(sequence.done),
+          sequence.pages,
+          outputs,
+          nullptr,
+          attention_,
+          attention_.selected > 0 ? &sequence.indexed_pages : nullptr};
 }
 
 // How many tokens of a sequence are in the next call; 0 means that it is not in the call.
@@ -118,9 +129,7 @@ void IdentityBatch::call() {
       rows_before = rows;
       outputs = wanted;
     }
-    slices.push_back({std::span(sequence.ids).subspan(sequence.done, take),
-                      static_cast<int64_t>(sequence.done), sequence.pages, wanted, nullptr,
-                      attention_});
+    slices.push_back(slice_of(sequence, take, wanted));
     sequence.done += take;
     rows += wanted;
   }

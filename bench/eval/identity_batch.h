@@ -48,10 +48,12 @@ class IdentityBatch {
     std::vector<uint8_t*> pages;
     size_t done = 0;
     bool active = true;
+    int64_t indexed_pages = 0;
     size_t left() const { return ids.size() - done; }
   };
 
   void share_pages(Sequence& mate);
+  Slice slice_of(Sequence& sequence, size_t take, int outputs) const;
   size_t take_of(const Sequence& sequence);
   void call();
   int outputs_of(const Sequence& sequence, size_t take);

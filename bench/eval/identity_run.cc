@@ -107,6 +107,7 @@ Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool re
   const size_t wanted_from = tokens - static_cast<size_t>(drawn.outputs);
   for (size_t page = 0; page < pages_of(tokens); ++page) run.pages.push_back(run.heap->take());
   float* hidden = run.hidden.data();
+  int64_t indexed_pages = 0;
   const int64_t selected_before = one.selected_tokens();
   for (size_t begin = 0; begin < tokens; begin += kReferenceSlice) {
     const size_t end = std::min(tokens, begin + kReferenceSlice);
@@ -116,7 +117,8 @@ Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool re
                          run.pages,
                          static_cast<int>(outputs),
                          nullptr,
-                         attention_};
+                         attention_,
+                         attention_.selected > 0 ? &indexed_pages : nullptr};
     CHECK(one.forward(std::span(&slice, 1), hidden).ok());
     hidden += outputs * width;
   }
@@ -145,6 +147,7 @@ void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, Identi
   const size_t tokens = drawn.donor_ids.size();
   for (size_t page = 0; page < pages_of(tokens); ++page) pages.push_back(run.heap->take());
   SliceSizes sizes(drawn.donor_slice);
+  int64_t indexed_pages = 0;
   for (size_t done = 0; done < tokens;) {
     const size_t take = sizes.next(tokens - done, random);
     const Slice slice = {std::span(drawn.donor_ids).subspan(done, take),
@@ -152,7 +155,8 @@ void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, Identi
                          pages,
                          0,
                          nullptr,
-                         attention_};
+                         attention_,
+                         attention_.selected > 0 ? &indexed_pages : nullptr};
     CHECK(donor.forward(std::span(&slice, 1), nullptr).ok());
     done += take;
   }

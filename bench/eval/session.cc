@@ -112,9 +112,13 @@ Status Session::forward(std::span<const int32_t> ids, int outputs, float* hidden
     const int64_t size = std::min(step, total - begin);
     const int64_t wanted = std::clamp<int64_t>(outputs - (total - begin - size), 0, size);
     if (spilled_) RETURN_IF_ERROR(spilled_->bring(length_, length_ + size));
-    const Slice slice = {
-        ids.subspan(begin, size), length_,        spilled_ ? spilled_->pages() : KvPages(pages_),
-        static_cast<int>(wanted), spilled_.get(), attention_};
+    const Slice slice = {ids.subspan(begin, size),
+                         length_,
+                         spilled_ ? spilled_->pages() : KvPages(pages_),
+                         static_cast<int>(wanted),
+                         spilled_.get(),
+                         attention_,
+                         attention_.selected > 0 ? &indexed_pages_ : nullptr};
     RETURN_IF_ERROR(transformer_.forward(std::span(&slice, 1), hidden));
     hidden += wanted * model_->config.hidden_size;
     length_ += size;

@@ -67,9 +67,12 @@ class Session {
   // "--kv-memory": the mode needs all of K and V in memory.
   Status start(const AttentionMode& mode);
   // Forgets the chain.
-  void clear() { length_ = 0; }
+  void clear() { cut(0); }
   // Forgets the tokens from `length` on.
-  void cut(int64_t length) { length_ = std::min(length_, length); }
+  void cut(int64_t length) {
+    length_ = std::min(length_, length);
+    indexed_pages_ = std::min(indexed_pages_, length / kPageTokens);
+  }
 
   // Appends `ids` in slices of `slice` tokens (0: all at once). For each of the last `outputs`
   // tokens calls on_logits(index in ids, logits [vocab_size]). Errors: kInvalidArgument, field
@@ -103,6 +106,7 @@ class Session {
   Transformer transformer_;
   std::vector<uint8_t*> pages_;  // of arena_
   int64_t length_ = 0;
+  int64_t indexed_pages_ = 0;
 };
 
 // -log p(target) under the logits, in f64.

@@ -76,6 +76,7 @@ std::vector<int64_t> lengths_within(int64_t room, std::initializer_list<int64_t>
 struct BenchSequence {
   std::vector<uint8_t*> pages;
   SpilledChain* spilled = nullptr;
+  int64_t indexed_pages = 0;
 };
 
 // A model, random tokens, and the pages into which their K and V are computed.
@@ -162,13 +163,13 @@ class Bench {
   uint64_t bytes_read() const { return spilled_ ? spilled_->bytes_read() : 0; }
 
   // The mode of the tokens that are computed from here on. Speed does not depend on the mode in
-  // which the pages were filled, as long as they have an index if the mode selects.
+  // which the pages were filled.
   void attend(const AttentionMode& mode) { mode_ = mode; }
   const AttentionMode& mode() const { return mode_; }
 
   // Computes tokens [begin, end) into the sequence's pages, and the logits of the last token.
   // Errors: those of SpilledChain.
-  Status prefill(const BenchSequence& sequence, int64_t begin, int64_t end) {
+  Status prefill(BenchSequence& sequence, int64_t begin, int64_t end) {
     std::vector<float> hidden(model_->config.hidden_size);
     for (int64_t from = begin; from < end; from += kSliceTokens) {
       const int64_t to = std::min(end, from + kSliceTokens);
@@ -180,10 +181,10 @@ class Bench {
   }
 
   // Computes one token for each sequence, at `position`. Errors: those of SpilledChain.
-  Status step(std::span<const BenchSequence> sequences, int64_t position) {
+  Status step(std::span<BenchSequence> sequences, int64_t position) {
     std::vector<float> hidden(sequences.size() * model_->config.hidden_size);
     std::vector<Slice> slices;
-    for (const BenchSequence& sequence : sequences) {
+    for (BenchSequence& sequence : sequences) {
       ASSIGN_OR_RETURN(slices.emplace_back(), slice_of(sequence, position, position + 1, 1));
     }
     RETURN_IF_ERROR(transformer_->forward(slices, hidden.data()));
@@ -197,10 +198,18 @@ class Bench {
   Bench() = default;
 
   // Brings the pages of tokens [begin, end) into memory, and returns the slice of these tokens.
-  Result<Slice> slice_of(const BenchSequence& sequence, int64_t begin, int64_t end, int outputs) {
+  Result<Slice> slice_of(BenchSequence& sequence, int64_t begin, int64_t end, int outputs) {
     const auto ids = std::span(ids_).subspan(begin, end - begin);
     if (sequence.spilled == nullptr) {
-      return Slice{ids, begin, sequence.pages, outputs, nullptr, mode_};
+      // The pages from `begin` on are filled anew.
+      sequence.indexed_pages = std::min(sequence.indexed_pages, begin / kPageTokens);
+      return Slice{ids,
+                   begin,
+                   sequence.pages,
+                   outputs,
+                   nullptr,
+                   mode_,
+                   mode_.selected > 0 ? &sequence.indexed_pages : nullptr};
     }
     RETURN_IF_ERROR(sequence.spilled->bring(begin, end));
     return Slice{ids, begin, sequence.spilled->pages(), outputs, sequence.spilled, mode_};
@@ -266,7 +275,7 @@ void add_reads(OrderedJson& row, uint64_t bytes, int repeats, double seconds) {
 Result<double> add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_case,
                               double private_rate, const ModelBenchOptions& options) {
   const int64_t batch = decode_case.batch, depth = decode_case.depth, shared = decode_case.shared;
-  const Batch sequences = make_batch(bench, batch, depth, shared);
+  Batch sequences = make_batch(bench, batch, depth, shared);
   const uint64_t read_before = bench.bytes_read();
   Status done;
   const auto [samples, peak_memory] = bench.measure(options.common.repeats, [&] {
@@ -308,7 +317,7 @@ Result<double> add_decode_row(Bench& bench, Report& report, const DecodeCase& de
 Result<double> add_prefill_row(Bench& bench, Report& report, int64_t depth, int64_t tokens,
                                double first_rate, const ModelBenchOptions& options) {
   const Model& model = bench.model();
-  const BenchSequence sequence = bench.sequence(depth + tokens);
+  BenchSequence sequence = bench.sequence(depth + tokens);
   const uint64_t read_before = bench.bytes_read();
   Status done;
   const auto [samples, peak_memory] = bench.measure(options.common.repeats, [&] {
@@ -356,13 +365,14 @@ Result<std::vector<AttentionMode>> modes_of(const ModelBenchOptions& options) {
   return modes;
 }
 
-// Computes tokens [0, end), with indexes if one of the modes selects.
+// Computes tokens [0, end) in the quickest of the modes.
 Status fill(Bench& bench, std::span<const AttentionMode> modes, int64_t end) {
   if (end <= 0) return {};
-  const auto selecting =
-      std::ranges::find_if(modes, [](const AttentionMode& mode) { return mode.selected > 0; });
-  bench.attend(selecting == modes.end() ? modes.front() : *selecting);
-  return bench.prefill(bench.sequence(end), 0, end);
+  const auto quickest =
+      std::ranges::find_if(modes, [](const AttentionMode& mode) { return !mode.is_dense(); });
+  bench.attend(quickest == modes.end() ? modes.front() : *quickest);
+  BenchSequence sequence = bench.sequence(end);
+  return bench.prefill(sequence, 0, end);
 }
 
 }  // namespace

@@ -130,11 +130,11 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
           "What is kept of an output with thoughts (default: the daemon's)")
       ->check(CLI::IsMember({"reprefill", "keep", "drop"}));
   command
-      .add_option(
-          "--attention", params.attention,
-          "What a token attends to: dense; window:W:S for W recent tokens and the first S; or "
-          "select:B:D for pages with B tokens that are chosen for it in layers after the first D "
-          "(default: the daemon's)")
+      .add_option("--attention", params.attention,
+                  "What a token attends to: dense; window:W:S for W recent tokens and the first S; "
+                  "select:B:D for pages with B tokens that are chosen for it in layers after the "
+                  "first D; or "
+                  "verify:B:D for dense after drafts with select (default: the daemon's)")
       ->check(text());
   command
       .add_option_function<std::string>(

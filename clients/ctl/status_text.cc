@@ -1,6 +1,7 @@
 // Status as names and values.
 #include "clients/ctl/status_text.h"
 
+#include "base/attention_mode.h"
 #include "base/counted.h"
 #include "clients/ctl/facts.h"
 #include "clients/ctl/units.h"
@@ -38,7 +39,8 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
   facts.add("computes with", status.isa + ", " + counted(status.threads, "thread"));
   std::string context = std::to_string(status.context_tokens_max) + " tokens";
   if (status.sequence_tokens_max > 0 && status.sequence_tokens_max < status.context_tokens_max) {
-    const bool may_read = status.attention.empty() || status.attention == "dense";
+    const auto attention = parse_attention(status.attention);
+    const bool may_read = !attention.ok() || attention->mode.is_dense();
     context += std::string(", of which memory ") + (may_read ? "and disk have" : "has") +
                " room for " + std::to_string(status.sequence_tokens_max);
   }
@@ -71,6 +73,11 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
             std::to_string(status.tokens_generated) + comma_speed(status.decode_tokens_per_s));
   if (status.tokens_selected > 0) {
     facts.add("selected pages", "by " + counted(status.tokens_selected, "token"));
+  }
+  if (status.tokens_drafted > 0) {
+    facts.add("drafts", std::to_string(status.tokens_drafted) + ", " +
+                            std::to_string(status.tokens_accepted) + " right" +
+                            share(status.tokens_accepted, status.tokens_drafted));
   }
   facts.add("prefilled again", counted(status.tokens_reprefilled, "token") + ", " +
                                    counted(status.reprefills_pending, "output") + " pending");

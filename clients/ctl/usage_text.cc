@@ -44,6 +44,10 @@ std::string usage_text(const client::Generation& generation, bool finish) {
     if (usage.selected_tokens > 0) {
       text += " (" + counted(usage.selected_tokens, "token") + " selected pages)";
     }
+    if (usage.drafted_tokens > 0) {
+      text += " (" + std::to_string(usage.accepted_tokens) + " of " +
+              counted(usage.drafted_tokens, "draft") + " right)";
+    }
   }
   if (finish) text += ", " + generation.finish_reason;
   return text;

@@ -13,6 +13,10 @@
 
 namespace cascade::testing {
 
+// The position of the first token that selects one page: it has two to choose from, beside the
+// first page and 16 recent ones.
+inline constexpr int64_t kFirstSelecting = 18 * kPageTokens;
+
 inline std::vector<int32_t> random_tokens(int64_t count, uint64_t seed) {
   std::vector<int32_t> tokens;
   Random random(seed);
@@ -45,7 +49,7 @@ inline std::vector<uint32_t> bits_of(const wire::Final& final) {
 inline std::vector<int32_t> expected_tokens(const wire::GenerateRequest& request) {
   ThreadPool pool(1);
   const Model& model = demo_model();
-  const AttentionMode mode = *parse_attention_mode(*request.attention);
+  const AttentionMode mode = parse_attention(*request.attention)->mode;
   const auto& prompt = request.prompt_token_ids;
   const size_t count = (prompt.size() + request.max_tokens + kPageTokens) / kPageTokens;
   const PageArena arena = *PageArena::create(model.kv_layout.indexed_page_bytes(), count);
@@ -55,11 +59,11 @@ inline std::vector<int32_t> expected_tokens(const wire::GenerateRequest& request
   std::vector<float> hidden(model.config.hidden_size), logits(model.config.vocab_size);
   std::vector<int32_t> tokens;
   std::vector<int32_t> next = prompt;
-  int64_t position = 0;
+  int64_t position = 0, indexed_pages = 0;
   for (int i = 0; i < request.max_tokens; ++i) {
     for (size_t begin = 0; begin < next.size(); begin += 256) {
       const auto part = std::span(next).subspan(begin, std::min<size_t>(256, next.size() - begin));
-      const Slice slice = {part, position, pages, 1, nullptr, mode};
+      const Slice slice = {part, position, pages, 1, nullptr, mode, &indexed_pages};
       EXPECT_TRUE(transformer.forward(std::span(&slice, 1), hidden.data()).ok());
       position += std::ssize(part);
     }

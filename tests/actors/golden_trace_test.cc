@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "19f755e0af031d74aeead0037499c1794b06c06d75ea80f85114720d4d997081"},
+     "e8aa3c02b264db7723dc8918d3d3373ede19c91afa088fad08dfa4159e604ce3"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "02b94fcf44557003ddfa859a5a4eb4fa3312f1674d5441b2251e1c3d51476bde"},
+     "7f1d80e7b327c32365bbef9e0d17539c0bc879fbcaeabc01c554c9fdf615bc1b"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "5e85f6b4ab8000647335a7c0c92fcbc23595b19134cd2cec17b668620a4ecebb"},
+     "b6323d2f839014f98ae5df29e541d7774ef167fd1b5cb2820341070de6c3954e"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "4387190f12af0faf69473b479862c8533b2aaafd61beab71963bc33f20720c9b"},
+     "b193a396925da1d7d986410af1d7bc97a5da67f76957c3b82f5673f4337a4dfd"},
 };
 
 uint64_t other_seed() {

@@ -61,6 +61,7 @@ class ProofModel {
         result.token_ids.push_back(token);
         result.logprobs.push_back(0);
       }
+      if (!sequence.drafts.is_dense()) leave_drafts(sequence, last.position + 1);
       done.sequences.push_back(std::move(result));
     }
     return done;
@@ -86,6 +87,13 @@ class ProofModel {
   }
   static int32_t sampled(const Proof& last) {
     return static_cast<int32_t>(300 + last.value % 2000);
+  }
+  // Wrong drafts leave K and V wherever the sequence has promised room, from `position` on.
+  void leave_drafts(const wire::DecodeSequence& sequence, int64_t position) {
+    const Proof wrong;
+    for (; position < sequence.position + sequence.steps_max; ++position) {
+      if (uint8_t* at = place(sequence.pages, position)) std::memcpy(at, &wrong, sizeof wrong);
+    }
   }
   uint8_t* place(const std::vector<uint32_t>& pages, int64_t position) {
     const uint32_t page = pages.at(static_cast<size_t>(position / kPageTokens));
@@ -148,7 +156,7 @@ class RandomModes : public ::testing::TestWithParam<Shape> {
  protected:
   struct Asked {
     wire::GenerateRequest request;
-    AttentionMode mode;
+    AttentionChoice attention;
   };
 
   static constexpr size_t kPages = 48;
@@ -157,7 +165,7 @@ class RandomModes : public ::testing::TestWithParam<Shape> {
   SchedulerOptions options() {
     SchedulerOptions options = testing::bursts_of(16);
     options.planner.slice_tokens_max = 192;
-    options.attention = GetParam().mode;
+    options.attention.mode = GetParam().mode;
     options.keep_pages = GetParam().durable;
     options.max_pinned = 0.4;
     options.requests_running_max = 4;
@@ -178,12 +186,13 @@ class RandomModes : public ::testing::TestWithParam<Shape> {
   bool one_in(uint64_t n) { return random_.below(n) == 0; }
   std::string some_tenant() { return one_in(4) ? "alice" : std::string(kLocalTenant); }
   std::string some_mode() {
-    static const std::vector<std::string> kModes = {"", "dense", "window:128:64", "window:192:0",
-                                                    "select:64"};
+    static const std::vector<std::string> kModes = {
+        "", "dense", "window:128:64", "window:192:0", "select:64", "verify:64"};
     return kModes[random_.below(kModes.size())];
   }
-  static AttentionMode mode_of(const wire::GenerateRequest& request) {
-    return request.attention ? *parse_attention_mode(*request.attention) : GetParam().mode;
+  static AttentionChoice attention_of(const wire::GenerateRequest& request) {
+    return request.attention ? *parse_attention(*request.attention)
+                             : AttentionChoice{GetParam().mode};
   }
   // One of a few chains that agree in their beginnings, or what goes on from an answer.
   Ids some_prompt(int64_t tokens_max) {
@@ -207,8 +216,9 @@ class RandomModes : public ::testing::TestWithParam<Shape> {
     Asked asked;
     wire::GenerateRequest& request = asked.request;
     if (const std::string mode = some_mode(); !mode.empty()) request.attention = mode;
-    asked.mode = mode_of(request);
-    request.prompt_token_ids = some_prompt(asked.mode.window > 0 ? 4000 : kAllTokensMax);
+    asked.attention = attention_of(request);
+    const bool has_window = asked.attention.mode.window > 0;
+    request.prompt_token_ids = some_prompt(has_window ? 4000 : kAllTokensMax);
     request.sampling.temperature = 0;
     request.ignore_eos = true;
     request.max_tokens = 1 + static_cast<int32_t>(random_.below(one_in(4) ? 400 : 30));
@@ -233,8 +243,9 @@ class RandomModes : public ::testing::TestWithParam<Shape> {
       if (!finals.empty()) {
         const Ids& answer = finals[0].token_ids;
         const Ids& prompt = request.prompt_token_ids;
-        EXPECT_EQ(answer, ProofModel::expected(prompt, it->second.mode, answer.size()));
-        EXPECT_EQ(finals[0].attention, to_string(it->second.mode));
+        const AttentionChoice& attention = it->second.attention;
+        EXPECT_EQ(answer, ProofModel::expected(prompt, attention.mode, answer.size()));
+        EXPECT_EQ(finals[0].attention, to_string(attention));
         ++answered_;
         Ids talk = prompt;
         talk.insert(talk.end(), answer.begin(), answer.end());

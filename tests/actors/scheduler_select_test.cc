@@ -14,14 +14,12 @@ using testing::Actor;
 using testing::bits_of;
 using testing::cache_stats;
 using testing::expected_tokens;
+using testing::kFirstSelecting;
 using testing::random_tokens;
 using testing::request_in;
 using testing::SchedulerWorld;
 
 constexpr char kSelect[] = "select:64:0";
-// The position of the first token that selects one page: it has two to choose from, beside the
-// first page and 16 recent ones.
-constexpr int64_t kFirst = 18 * kPageTokens;
 // Pages for two sequences that select.
 constexpr size_t kSelectPages = 44;
 
@@ -34,7 +32,8 @@ class SchedulerSelect : public testing::AttentionWorld {
 };
 
 TEST_F(SchedulerSelect, the_tokens_are_those_of_a_transformer_with_all_pages) {
-  const wire::GenerateRequest request = request_in(kSelect, random_tokens(kFirst + 200, 1), 70);
+  const wire::GenerateRequest request =
+      request_in(kSelect, random_tokens(kFirstSelecting + 200, 1), 70);
   const wire::Final final = answer(request);
   EXPECT_EQ(final.attention, kSelect);
   EXPECT_EQ(final.token_ids, expected_tokens(request));
@@ -43,16 +42,18 @@ TEST_F(SchedulerSelect, the_tokens_are_those_of_a_transformer_with_all_pages) {
 
 // The last sampled token is not computed.
 TEST_F(SchedulerSelect, the_tokens_that_selected_are_counted) {
-  const wire::Final final = answer(request_in(kSelect, random_tokens(kFirst + 200, 2), 70));
+  const wire::Final final =
+      answer(request_in(kSelect, random_tokens(kFirstSelecting + 200, 2), 70));
   EXPECT_EQ(final.usage.selected_tokens, 200 + 69);
   EXPECT_EQ(world_->status().tokens_selected, 200 + 69);
-  EXPECT_EQ(answer(request_in("dense", random_tokens(kFirst + 200, 2), 5)).usage.selected_tokens,
-            0);
+  EXPECT_EQ(
+      answer(request_in("dense", random_tokens(kFirstSelecting + 200, 2), 5)).usage.selected_tokens,
+      0);
   EXPECT_EQ(world_->status().tokens_selected, 200 + 69);
 }
 
 TEST_F(SchedulerSelect, a_sequence_with_few_pages_has_the_bits_of_a_dense_one) {
-  const std::vector<int32_t> prompt = random_tokens(kFirst - 70, 3);
+  const std::vector<int32_t> prompt = random_tokens(kFirstSelecting - 70, 3);
   const wire::Final final = answer(request_in(kSelect, prompt));
   EXPECT_EQ(final.usage.selected_tokens, 0);
   EXPECT_EQ(bits_of(final), bits_of(answer(request_in("dense", prompt))));
@@ -85,7 +86,7 @@ TEST_F(SchedulerSelect, published_pages_are_not_found) {
 }
 
 TEST_F(SchedulerSelect, the_next_turn_reuses_the_last_one_and_selects_among_its_pages) {
-  std::vector<int32_t> prompt = random_tokens(kFirst + 30, 5);
+  std::vector<int32_t> prompt = random_tokens(kFirstSelecting + 30, 5);
   for (int turn = 0; turn < 3; ++turn) {
     const wire::GenerateRequest request = request_in(kSelect, prompt, 40);
     const wire::Final final = answer(request);
@@ -99,10 +100,10 @@ TEST_F(SchedulerSelect, the_next_turn_reuses_the_last_one_and_selects_among_its_
 
 // A prompt that goes on from the middle of a page copies the page. Its index is made anew.
 TEST_F(SchedulerSelect, a_prompt_that_ends_otherwise_goes_on_from_a_part_of_a_page) {
-  std::vector<int32_t> prompt = random_tokens(kFirst + 130, 6);
+  std::vector<int32_t> prompt = random_tokens(kFirstSelecting + 130, 6);
   answer(request_in(kSelect, prompt, 1));
   prompt.resize(3 * kPageTokens + 20);
-  const std::vector<int32_t> other = random_tokens(kFirst, 7);
+  const std::vector<int32_t> other = random_tokens(kFirstSelecting, 7);
   prompt.insert(prompt.end(), other.begin(), other.end());
   const wire::GenerateRequest request = request_in(kSelect, prompt, 40);
   const wire::Final final = answer(request);
@@ -114,7 +115,7 @@ TEST_F(SchedulerSelect, several_at_once_with_and_without_selection_do_not_distur
   start(1000, 100);
   std::vector<wire::GenerateRequest> requests;
   for (const char* mode : {kSelect, "dense", "select:128:1", "window:128:64"}) {
-    requests.push_back(request_in(mode, random_tokens(kFirst + 150, 8), 30));
+    requests.push_back(request_in(mode, random_tokens(kFirstSelecting + 150, 8), 30));
   }
   std::vector<uint64_t> numbers;
   for (const auto& request : requests) numbers.push_back(world_->post(request));
@@ -129,7 +130,7 @@ TEST_F(SchedulerSelect, with_little_memory_answers_have_the_same_bits) {
   start(1000, 32);
   std::map<uint64_t, wire::GenerateRequest> asked;
   for (uint64_t i = 0; i < 4; ++i) {
-    auto request = request_in(kSelect, random_tokens(kFirst + 60, 10 + i % 2), 20);
+    auto request = request_in(kSelect, random_tokens(kFirstSelecting + 60, 10 + i % 2), 20);
     const std::vector<int32_t> end = random_tokens(60, 20 + i);
     request.prompt_token_ids.insert(request.prompt_token_ids.end(), end.begin(), end.end());
     asked[world_->post(request)] = request;
@@ -143,11 +144,12 @@ TEST_F(SchedulerSelect, with_little_memory_answers_have_the_same_bits) {
 }
 
 TEST_F(SchedulerSelect, a_preempted_request_goes_on_with_the_same_bits) {
-  expect_preempted_request_goes_on(kSelect, kFirst + 20, 80, /*pages=*/90, /*steps=*/12);
+  expect_preempted_request_goes_on(kSelect, kFirstSelecting + 20, 80, /*pages=*/90, /*steps=*/12);
 }
 
 TEST_F(SchedulerSelect, nothing_is_written_and_a_restart_computes_the_same_again) {
-  const wire::GenerateRequest request = request_in(kSelect, random_tokens(kFirst + 100, 40), 30);
+  const wire::GenerateRequest request =
+      request_in(kSelect, random_tokens(kFirstSelecting + 100, 40), 30);
   wire::GenerateRequest kept = request;
   kept.retain_output = true;
   kept.output_pinned = true;
@@ -191,9 +193,9 @@ TEST_F(SchedulerSelect, an_answer_ends_where_memory_does) {
 
 TEST_F(SchedulerSelect, the_daemon_has_a_mode_for_requests_that_name_none) {
   SchedulerOptions options;
-  options.attention = *parse_attention_mode("select:64");
+  options.attention = *parse_attention("select:64");
   SchedulerWorld world(options, kSelectPages);
-  const wire::GenerateRequest request = request_in("", random_tokens(kFirst + 64, 52), 10);
+  const wire::GenerateRequest request = request_in("", random_tokens(kFirstSelecting + 64, 52), 10);
   const wire::Final final = world.one<wire::Final>(world.send(request));
   EXPECT_EQ(final.attention, kSelect);
   EXPECT_EQ(final.usage.selected_tokens, 64 + 9);
@@ -203,7 +205,7 @@ TEST_F(SchedulerSelect, the_daemon_has_a_mode_for_requests_that_name_none) {
 
 TEST_F(SchedulerSelect, prefixes_and_pinned_system_prompts_have_the_daemons_mode) {
   SchedulerOptions options;
-  options.attention = *parse_attention_mode("select:64");
+  options.attention = *parse_attention("select:64");
   SchedulerWorld world(options, 90);
   wire::PrefixCache prefix;
   prefix.prompt = testing::long_text("prefix", 300);

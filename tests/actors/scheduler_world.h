@@ -78,6 +78,7 @@ class SchedulerWorld {
   }
 
   SchedulerCore& core() { return *core_; }
+  Engine& engine() { return engine_; }
   const PageArena& arena() const { return arena_; }
   // A page on disk takes this much; in memory it has an index, too.
   static uint64_t page_bytes() { return demo_model().kv_layout.page_bytes(); }

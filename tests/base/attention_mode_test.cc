@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace cascade {
@@ -34,7 +35,8 @@ TEST(AttentionMode, is_read_from_its_text_and_written_as_it) {
 
 TEST(AttentionMode, wrong_texts_get_errors_that_name_the_limits) {
   const char* const form =
-      "must be dense, window, window:W, window:W:S, select, select:B or select:B:D, such as";
+      "must be dense, window, window:W, window:W:S, select, select:B, select:B:D, verify, verify:B "
+      "or verify:B:D, such as";
   const char* const window = "the window W must be a whole number from 64 to 1048576, got";
   const char* const sinks = "the number of sinks S must be a whole number from 0 to 65536, got";
   struct Case {
@@ -101,6 +103,31 @@ TEST(AttentionMode, selection_is_read_from_its_text_and_written_as_it) {
     EXPECT_EQ(read.error().field, "attention");
     EXPECT_THAT(read.error().message, HasSubstr(message)) << text;
   }
+}
+
+TEST(AttentionChoice, drafts_are_read_from_their_text_and_written_as_it) {
+  for (const auto& [text, drafts, written] :
+       std::vector<std::tuple<const char*, AttentionMode, const char*>>{
+           {"verify", {0, 0, 4096, 0}, "verify:4096:0"},
+           {"verify:65:2", {0, 0, 128, 2}, "verify:128:2"}}) {
+    const auto read = parse_attention(text);
+    ASSERT_TRUE(read.ok()) << text;
+    EXPECT_TRUE(read->mode.is_dense());
+    EXPECT_EQ(read->drafts, drafts);
+    EXPECT_EQ(to_string(*read), written);
+    EXPECT_EQ(*parse_attention(written), *read);
+    EXPECT_THAT(parse_attention_mode(text).error().message, HasSubstr("use dense here"));
+  }
+  for (const char* text : {"dense", "window:64:1", "select:64:2"}) {
+    const auto read = parse_attention(text);
+    ASSERT_TRUE(read.ok()) << text;
+    EXPECT_EQ(read->mode, *parse_attention_mode(text));
+    EXPECT_TRUE(read->drafts.is_dense());
+    EXPECT_EQ(to_string(*read), text);
+  }
+  EXPECT_THAT(parse_attention("verify:63").error().message,
+              HasSubstr("the number of selected tokens B must be"));
+  EXPECT_THAT(parse_attention("verified").error().message, HasSubstr("must be dense, window"));
 }
 
 }  // namespace

@@ -89,6 +89,21 @@ TEST(ChainSequence, finds_nothing_of_another_tenant_in_its_pages) {
   EXPECT_FALSE(filled(*stranger));
 }
 
+TEST(ChainSequence, a_page_that_gets_other_tokens_has_no_index) {
+  ChainMemory memory(2);
+  memory.run(count_up(0, 100), kSecond);
+  for (PageIndex page = 0; page < 2; ++page) memory.arena.set_indexed(page, true);
+  {
+    const auto same = memory.sequence();
+    EXPECT_EQ(same->reuse(count_up(0, 64), kSecond), 64);
+    EXPECT_TRUE(memory.arena.is_indexed(same->pages()[0]));
+  }
+  const auto other = memory.sequence();
+  EXPECT_EQ(other->reuse(count_up(900, 100), kSecond), 0);
+  EXPECT_TRUE(other->reserve(100));
+  for (const PageIndex page : other->pages()) EXPECT_FALSE(memory.arena.is_indexed(page));
+}
+
 TEST(ChainSequence, full_pages_are_found_while_their_sequence_still_runs) {
   ChainMemory memory(16);
   const auto running = memory.sequence();

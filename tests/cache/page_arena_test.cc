@@ -37,17 +37,30 @@ TEST(PageArena, a_discarded_page_reads_zero_and_its_neighbours_stay) {
   for (size_t i = 0; i < 4096; ++i) ASSERT_EQ(arena->data(1)[i], 0);
 }
 
+TEST(PageArena, knows_which_pages_have_an_index) {
+  const auto arena = PageArena::create(100, 3);
+  ASSERT_TRUE(arena.ok());
+  arena->set_indexed(1, true);
+  EXPECT_FALSE(arena->is_indexed(0));
+  EXPECT_TRUE(arena->is_indexed(1));
+  EXPECT_FALSE(arena->is_indexed(2));
+  arena->set_indexed(1, false);
+  EXPECT_FALSE(arena->is_indexed(1));
+}
+
 TEST(PageArena, moving_keeps_the_addresses) {
   auto first = PageArena::create(100, 2);
   auto other = PageArena::create(200, 3);
   ASSERT_TRUE(first.ok() && other.ok());
   uint8_t* page = first->data(1);
   page[7] = 42;
+  first->set_indexed(1, true);
   PageArena moved = *std::move(first);
   EXPECT_EQ(moved.data(1), page);
   *other = std::move(moved);
   EXPECT_EQ(other->data(1), page);
   EXPECT_EQ(other->data(1)[7], 42);
+  EXPECT_TRUE(other->is_indexed(1));
   EXPECT_EQ(other->page_bytes(), 100u);
   EXPECT_EQ(other->page_count(), 2u);
 }

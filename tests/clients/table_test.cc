@@ -203,6 +203,12 @@ TEST(UsageText, names_an_attention_mode_that_is_not_dense) {
   generation.usage.selected_tokens = 9;
   EXPECT_TRUE(usage_text(generation, false)
                   .ends_with(", attention select:4096:0 (9 tokens selected pages)"));
+  generation.attention = "verify:4096:0";
+  generation.usage = {};
+  generation.usage.drafted_tokens = 40;
+  generation.usage.accepted_tokens = 37;
+  EXPECT_TRUE(
+      usage_text(generation, false).ends_with(", attention verify:4096:0 (37 of 40 drafts right)"));
 }
 
 TEST(ChunkTable, shows_no_chain_keys_but_in_json) {
@@ -311,6 +317,10 @@ TEST(StatusText, says_what_was_reused) {
   EXPECT_EQ(text.find("tokens/s"), std::string::npos) << "no speed was measured: " << text;
   EXPECT_EQ(text.find("on disk"), std::string::npos) << text;
   EXPECT_EQ(text.find("selected"), std::string::npos) << text;
+  EXPECT_EQ(text.find("drafts"), std::string::npos) << text;
+  status.tokens_drafted = 40;
+  status.tokens_accepted = 30;
+  EXPECT_NE(render_status(status, kPlain).find("40, 30 right (75 %)"), std::string::npos);
   status.tokens_selected = 12;
   EXPECT_NE(render_status(status, kPlain).find("by 12 tokens"), std::string::npos);
 }
@@ -328,6 +338,8 @@ TEST(StatusText, says_what_memory_and_disk_have_room_for) {
       << text;
   EXPECT_NE(text.find("1.0 MiB of 4.0 MiB (25 %)"), std::string::npos) << text;
   EXPECT_NE(text.find("0 prefilled, 100 tokens/s"), std::string::npos) << text;
+  status.attention = "verify:4096:0";
+  EXPECT_NE(render_status(status, kPlain).find("of which memory and disk have"), std::string::npos);
   status.attention = "select:4096:0";
   const std::string select = render_status(status, kPlain);
   EXPECT_NE(select.find("of which memory has room for 100000"), std::string::npos) << select;

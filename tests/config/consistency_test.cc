@@ -98,7 +98,8 @@ TEST(Consistency, of_what_is_chosen_for_single_models_is_checked) {
 }
 
 TEST(Consistency, of_the_attention_mode_is_checked) {
-  for (const char* mode : {"dense", "window", "window:128", "window:4096:0"}) {
+  for (const char* mode :
+       {"dense", "window", "window:128", "window:4096:0", "select:64", "verify:64:2"}) {
     EXPECT_THAT(wrong({{"attention", {mode}}}), IsEmpty()) << mode;
   }
   EXPECT_THAT(wrong({{"attention", {"window:63"}}}),

@@ -59,7 +59,7 @@ TEST(Reload, leaves_the_rest_as_it_is_and_says_so) {
   EXPECT_EQ(plan.options.threads, 1);
   EXPECT_EQ(plan.options.kv_bytes_max, before.options.kv_bytes_max);
   EXPECT_EQ(plan.options.weight_type, std::nullopt);
-  EXPECT_EQ(plan.options.attention, AttentionMode{});
+  EXPECT_EQ(plan.options.attention, AttentionChoice{});
   EXPECT_THAT(plan.applied, IsEmpty());
   EXPECT_THAT(plan.refused, ElementsAre(HasSubstr("--weights"), HasSubstr("--threads"),
                                         HasSubstr("--kv-memory"), HasSubstr("--attention")));

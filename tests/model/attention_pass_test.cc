@@ -139,10 +139,17 @@ class Passes {
   Result<std::vector<float>> run(const std::vector<PassSequence>& sequences) {
     std::vector<Slice> slices;
     std::vector<SliceRow> rows;
+    int64_t indexed_pages = INT64_MAX;  // random pages have random indexes
     for (const PassSequence& sequence : sequences) {
       const int slice = static_cast<int>(slices.size());
       KvPartReader* const reader = sequence.chain->readable ? sequence.chain : nullptr;
-      slices.push_back({{}, sequence.position, sequence.chain->pages(), 0, reader, sequence.mode});
+      slices.push_back({{},
+                        sequence.position,
+                        sequence.chain->pages(),
+                        0,
+                        reader,
+                        sequence.mode,
+                        &indexed_pages});
       for (int i = 0; i < sequence.rows; ++i) {
         rows.push_back({slice, sequence.position + i, i >= sequence.rows - sequence.outputs});
       }

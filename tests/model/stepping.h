@@ -155,6 +155,7 @@ inline Trace run_chain(Transformer& transformer, const KvLayout& layout, const I
                        size_t slice, const AttentionMode& mode = {}) {
   const ChainPages pages(layout, ids.size());
   const size_t width = static_cast<size_t>(transformer.config().hidden_size);
+  int64_t indexed_pages = 0;
   Trace trace;
   trace.hidden.resize(ids.size() * width);
   for (size_t begin = 0; begin < ids.size(); begin += slice) {
@@ -164,7 +165,8 @@ inline Trace run_chain(Transformer& transformer, const KvLayout& layout, const I
                          pages.pages(),
                          static_cast<int>(size),
                          nullptr,
-                         mode};
+                         mode,
+                         mode.selected > 0 ? &indexed_pages : nullptr};
     CHECK(transformer.forward(std::span(&piece, 1), trace.hidden.data() + begin * width).ok());
   }
   trace.kv = pages.written(ids.size());

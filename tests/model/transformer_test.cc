@@ -345,11 +345,13 @@ TEST(Transformer, with_selection_bits_depend_neither_on_slices_nor_on_batches) {
   // The same chain in both modes, in one batch.
   constexpr size_t kSlice = 100, kWidth = 24;
   const ChainPages pages(layout, 1900), dense_pages(layout, 1900);
+  int64_t indexed_pages = 0;
   std::vector<float> hidden(2 * kSlice * kWidth);
   for (int64_t begin = 0; begin < 1900; begin += kSlice) {
     const auto part = std::span(ids).subspan(begin, kSlice);
-    const std::vector<Slice> slices = {{part, begin, pages.pages(), int{kSlice}, nullptr, mode},
-                                       {part, begin, dense_pages.pages(), int{kSlice}}};
+    const std::vector<Slice> slices = {
+        {part, begin, pages.pages(), int{kSlice}, nullptr, mode, &indexed_pages},
+        {part, begin, dense_pages.pages(), int{kSlice}}};
     CHECK(transformer.forward(slices, hidden.data()).ok());
     const size_t floats = kSlice * kWidth, at = begin * kWidth;
     ASSERT_TRUE(std::equal(hidden.begin(), hidden.begin() + floats, whole.hidden.begin() + at));
@@ -359,22 +361,35 @@ TEST(Transformer, with_selection_bits_depend_neither_on_slices_nor_on_batches) {
   EXPECT_EQ(dense_pages.written(1900), dense.kv);
 }
 
-TEST(Transformer, pages_have_an_index_only_where_something_selects) {
+TEST(Transformer, pages_are_indexed_when_tokens_may_first_choose_them) {
   RandomModel model;
   Random random(test_seed());
-  const Ids ids = random_ids(random, 200, 50);
+  const Ids ids = random_ids(random, 1500, 50);
   ThreadPool pool(2);
   Transformer transformer = model.transformer(pool);
   const KvLayout layout = model.layout();
   const std::vector<uint8_t> untouched(layout.indexed_page_bytes() - layout.page_bytes(), 0xFF);
-  for (const AttentionMode& mode : {AttentionMode{}, {64, 0}, {0, 0, 64, 0}}) {
-    const ChainPages pages(layout, 200);
-    const Slice slice = {ids, 0, pages.pages(), 0, nullptr, mode};
-    CHECK(transformer.forward(std::span(&slice, 1), nullptr).ok());
-    for (int page = 0; page < 4; ++page) {
-      const uint8_t* index = pages.pages()[page] + layout.page_bytes();
-      const bool changed = !std::equal(untouched.begin(), untouched.end(), index);
-      EXPECT_EQ(changed, mode.selected > 0 && page < 3) << "page 3 is not full";
+  // The mode alone does not decide: a dense sequence has drafts later.
+  for (const AttentionMode& mode : {AttentionMode{}, {0, 0, 64, 0}}) {
+    for (const bool counts : {false, true}) {
+      if (!counts && mode.selected > 0) continue;
+      const ChainPages pages(layout, 1500);
+      int64_t indexed_pages = 0;
+      for (const int64_t end : {700, 1100, 1500}) {
+        const auto begin = end == 700 ? 0 : end - 400;
+        const Slice slice = {
+            std::span(ids).subspan(begin, end - begin), begin, pages.pages(), 0, nullptr, mode,
+            counts ? &indexed_pages : nullptr};
+        CHECK(transformer.forward(std::span(&slice, 1), nullptr).ok());
+        // The last token of the slice may not choose the 16 latest pages.
+        const int64_t expected = counts ? std::max<int64_t>(0, (end - 1) / 64 - 15) : 0;
+        EXPECT_EQ(indexed_pages, expected) << end;
+        for (int64_t page = 0; page < std::ssize(pages.pages()); ++page) {
+          const uint8_t* index = pages.pages()[page] + layout.page_bytes();
+          const bool changed = !std::equal(untouched.begin(), untouched.end(), index);
+          EXPECT_EQ(changed, page < expected) << to_string(mode) << ", page " << page;
+        }
+      }
     }
   }
 }

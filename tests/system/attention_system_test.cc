@@ -39,6 +39,7 @@ TEST_F(AttentionSystem, cascadectl_names_a_mode_and_tells_which_was_used) {
   EXPECT_EQ(used({"--attention", "dense"}), "dense");
   EXPECT_EQ(used({"--attention", "window:512"}), "window:512:64");
   EXPECT_EQ(used({"--attention", "select"}), "select:4096:0");
+  EXPECT_EQ(used({"--attention", "verify:64"}), "verify:64:0");
 }
 
 TEST_F(AttentionSystem, cascadectl_says_what_is_wrong_with_a_mode) {
@@ -46,13 +47,15 @@ TEST_F(AttentionSystem, cascadectl_says_what_is_wrong_with_a_mode) {
   EXPECT_EQ(sparse.exit_code, 2);
   EXPECT_EQ(sparse.err,
             "error: invalid_argument: --attention: must be dense, window, window:W, window:W:S, "
-            "select, select:B or select:B:D, such as window:4096:64 or select:4096, got "
-            "\"sparse\"\n");
+            "select, select:B, select:B:D, verify, verify:B or verify:B:D, such as window:4096:64 "
+            "or select:4096, got \"sparse\"\n");
   const ProgramResult longer = generate({"--attention", std::string(65, 'w')});
   EXPECT_EQ(longer.exit_code, 2);
-  EXPECT_EQ(longer.err,
-            "error: invalid_argument: --attention: has 65 bytes, more than the limit of 64; must "
-            "be dense, window, window:W, window:W:S, select, select:B or select:B:D\n");
+  EXPECT_EQ(
+      longer.err,
+      "error: invalid_argument: --attention: has 65 bytes, more than the limit of 64; must "
+      "be dense, window, window:W, window:W:S, select, select:B, select:B:D, verify, verify:B "
+      "or verify:B:D\n");
 }
 
 TEST_F(AttentionSystem, of_the_client_library_is_that_of_its_answer) {

@@ -19,7 +19,8 @@ TEST(AttentionRules, a_mode_has_a_limit_and_is_not_repeated_beyond_it) {
   *request.attention += "w";
   EXPECT_EQ(testing::rule_of(request),
             "invalid_argument: attention: has 65 bytes, more than the limit of 64; must be dense, "
-            "window, window:W, window:W:S, select, select:B or select:B:D");
+            "window, window:W, window:W:S, select, select:B, select:B:D, verify, verify:B or "
+            "verify:B:D");
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ Final sample_final() {
   final.finish_reason = "stop";
   final.token_ids = {151667, 49, 2};
   final.logprobs = {-0.5F, -0.25F, -2.0F};
-  final.usage = {30, 25, 10, 5, {MissReason::kDiffers, 25, 17}, 3, 1, 4};
+  final.usage = {30, 25, 10, 5, {MissReason::kDiffers, 25, 17}, 3, 1, 4, 9, 8};
   final.timings = {10, 2000, 2500, 900, 3600};
   final.seed = 42;
   final.output_chunk_id = "output_00000000000000000000000000000001";
@@ -209,6 +209,8 @@ StatusReply sample_status() {
   status.sequence_tokens_max = 200'000;
   status.attention = "dense";
   status.tokens_selected = 5;
+  status.tokens_drafted = 7;
+  status.tokens_accepted = 6;
   status.version = "0.1.0";
   status.boot_id = "boot_1";
   status.state = "serving";

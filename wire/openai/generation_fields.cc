@@ -66,8 +66,8 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
   request.attention = fields.text("attention");
   // The message repeats the text, so one that is too long is left to the protocol's rules.
   if (request.attention && request.attention->size() <= wire::kAttentionBytesMax) {
-    const auto mode = parse_attention_mode(*request.attention);
-    if (!mode.ok()) fields.fail("attention", mode.error().message);
+    const auto choice = parse_attention(*request.attention);
+    if (!choice.ok()) fields.fail("attention", choice.error().message);
   }
   if (const auto choice = fields.text("on_missing")) {
     request.on_missing = on_missing_from_string(*choice);

@@ -17,6 +17,10 @@ OrderedJson encode_timings(const wire::Final& final) {
   result["predicted_n"] = final.usage.completion_tokens;
   result["predicted_ms"] = ms(final.timings.decode_us);
   if (final.usage.selected_tokens > 0) result["selected_n"] = final.usage.selected_tokens;
+  if (final.usage.drafted_tokens > 0) {
+    result["draft_n"] = final.usage.drafted_tokens;
+    result["draft_n_accepted"] = final.usage.accepted_tokens;
+  }
   result["queue_ms"] = ms(final.timings.queue_us);
   result["first_token_ms"] = ms(final.timings.first_token_us);
   result["total_ms"] = ms(final.timings.total_us);

@@ -75,6 +75,8 @@ wire::StatusReply StatusDoor::status() const {
   status.tokens_reprefilled = from_.idle.tokens_computed();
   status.tokens_generated = from_.counters.tokens_generated;
   status.tokens_selected = from_.counters.tokens_selected;
+  status.tokens_drafted = from_.counters.tokens_drafted;
+  status.tokens_accepted = from_.counters.tokens_accepted;
   status.pages_evicted = static_cast<int64_t>(from_.index.removed_count(Removal::kEvicted));
   status.chunks_input = static_cast<int32_t>(from_.registry.count(false));
   status.chunks_output = static_cast<int32_t>(from_.registry.count(true));
@@ -114,6 +116,7 @@ void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) 
   status.requests_done = status.requests_failed = status.requests_cancelled = 0;
   status.tokens_reused = status.tokens_prefilled = status.tokens_reprefilled = 0;
   status.tokens_generated = status.tokens_selected = status.pages_evicted = 0;
+  status.tokens_drafted = status.tokens_accepted = 0;
   status.reprefills_pending = 0;
   status.actors_restarted.clear();
   status.warnings.clear();
@@ -211,7 +214,7 @@ std::vector<wire::ChunkGroup> StatusDoor::chunk_groups(const std::string& tenant
 
 // A sequence with a window needs no more memory as it grows.
 int64_t StatusDoor::sequence_tokens_max() const {
-  const AttentionMode& mode = from_.options.attention;
+  const AttentionMode& mode = from_.options.attention.mode;
   const auto pages = static_cast<int64_t>(from_.pool.page_count());
   const int64_t context = from_.model.config.context_tokens_max;
   int64_t most = pages * kPageTokens;

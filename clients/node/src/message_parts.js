@@ -55,6 +55,8 @@ export const Usage = struct({
   completion_tokens: int64,
   reasoning_tokens: int64,
   selected_tokens: defaulting(int64, 0),
+  drafted_tokens: defaulting(int64, 0),
+  accepted_tokens: defaulting(int64, 0),
 });
 
 export const Timings = struct({

@@ -219,6 +219,8 @@ const replies = {
     tokens_reprefilled: int64,
     tokens_generated: int64,
     tokens_selected: defaulting(int64, 0),
+    tokens_drafted: defaulting(int64, 0),
+    tokens_accepted: defaulting(int64, 0),
     pages_evicted: int64,
     chunks_input: int32,
     chunks_output: int32,

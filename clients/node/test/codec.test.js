@@ -68,6 +68,8 @@ test('the fields of a vector are what the specification says', () => {
   assert.equal(final.durable, true);
   assert.equal(final.attention, 'select:4096:0');
   assert.equal(final.usage.selectedTokens, 4);
+  assert.equal(final.usage.draftedTokens, 9);
+  assert.equal(final.usage.acceptedTokens, 8);
   assert.equal(decode(vectors.get('generate_request')).message.attention, 'select:4096');
   const put = encode('ChunkPut', { type: 'CONTEXT', text: 'Grüße, 世界' }, id);
   assert.deepEqual(put.map((frame) => Buffer.from(frame)), vectors.get('chunk_put'));

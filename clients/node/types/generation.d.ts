@@ -49,7 +49,10 @@ export interface GenerateParams {
   thinking?: boolean;
   retainOutput?: boolean;
   thinkPolicy?: ThinkPolicy;
-  /** 'dense', 'window:W:S' or 'select:B:D' (docs/LONG_CONTEXT.md); undefined: the daemon's. */
+  /**
+   * 'dense', 'window:W:S', 'select:B:D' or 'verify:B:D' (docs/LONG_CONTEXT.md); undefined: the
+   * daemon's.
+   */
   attention?: string;
   /** Ignored: the client sets it. */
   stream?: boolean;
@@ -136,6 +139,9 @@ export interface Usage {
   reasoningTokens: number;
   /** Computed tokens that selected pages. */
   selectedTokens: number;
+  /** Tokens guessed with selected pages, then checked ('verify'); how many of them were right. */
+  draftedTokens: number;
+  acceptedTokens: number;
 }
 
 export interface Timings {
@@ -168,7 +174,7 @@ export interface Generation {
   missing: { id: string; reason: string }[];
   /** Where tokenIds are thoughts. */
   thinkSpans: ThinkSpan[];
-  /** The mode that was used: 'dense', 'window:W:S' or 'select:B:D'. */
+  /** The mode that was used: 'dense', 'window:W:S', 'select:B:D' or 'verify:B:D'. */
   attention: string;
 }
 

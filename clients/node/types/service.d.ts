@@ -42,6 +42,9 @@ export interface StatusReply {
   tokensGenerated: number;
   /** Computed tokens that selected pages. */
   tokensSelected: number;
+  /** Tokens guessed with selected pages, then checked, and how many of them were right. */
+  tokensDrafted: number;
+  tokensAccepted: number;
   pagesEvicted: number;
   chunksInput: number;
   chunksOutput: number;

@@ -36,7 +36,7 @@ class GenerationOutput(TypedDict):
     reasoning: str  # the thoughts
     finish_reason: str  # "stop", "length", "cancelled"
     usage: Usage
-    attention: str  # the mode that was used: "dense", "window:W:S" or "select:B:D"
+    attention: str  # that was used: "dense", "window:W:S", "select:B:D" or "verify:B:D"
 
 
 class RetainedSequence(TypedDict):

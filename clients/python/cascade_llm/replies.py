@@ -53,6 +53,8 @@ class StatusReply:
     tokens_reprefilled: Int64
     tokens_generated: Int64
     tokens_selected: Int64 = 0  # computed ones that selected pages
+    tokens_drafted: Int64 = 0  # guessed with selection, then checked
+    tokens_accepted: Int64 = 0  # of these, the right ones
     pages_evicted: Int64
     chunks_input: Int32
     chunks_output: Int32
@@ -111,6 +113,8 @@ class Usage:
     completion_tokens: Int64
     reasoning_tokens: Int64
     selected_tokens: Int64 = 0  # computed tokens that selected pages
+    drafted_tokens: Int64 = 0  # guessed with selection, then checked (attention "verify")
+    accepted_tokens: Int64 = 0  # of these, the right ones
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ class Final:
     top_logprobs: Floats = field(default_factory=list)
     missing: list[MissingChunk] = field(default_factory=list)  # what it was answered without
     think_spans: list[ThinkSpan] = field(default_factory=list)  # where token_ids are thoughts
-    attention: str = ""  # the mode that was used: "dense", "window:W:S" or "select:B:D"
+    attention: str = ""  # that was used: "dense", "window:W:S", "select:B:D", "verify:B:D"
 
 
 @dataclass(frozen=True)

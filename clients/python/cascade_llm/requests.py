@@ -105,7 +105,8 @@ class GenerateRequest:
     delta_credit: Int32 | None = None  # the most deltas that may come; None: as they are read
     prompt_token_ids: TokenIds = field(default_factory=list)  # used as they are, special ones too
     continue_final_message: bool | None = None  # the answer continues the assistant's last message
-    attention: str | None = None  # "dense", "window:W:S", "select:B:D"; None: the daemon's
+    # "dense", "window:W:S", "select:B:D", "verify:B:D"; None: the daemon's
+    attention: str | None = None
 
 
 @dataclass

@@ -31,7 +31,7 @@ class SamplingParams:
     thinking: bool | None = None
     retain_output_cache: bool = False  # keep the output as a chunk, with its KV
     think_policy: ThinkPolicy | None = None
-    attention: str | None = None  # "dense", "window:W:S", "select:B:D"
+    attention: str | None = None  # "dense", "window:W:S", "select:B:D", "verify:B:D"
     logprobs: bool = False
     top_logprobs: int = 0
     timeout_ms: int = 0

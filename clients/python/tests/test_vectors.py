@@ -64,6 +64,7 @@ class VectorsTest(unittest.TestCase):
         self.assertEqual(final.usage.miss.reason, MissReason.DIFFERS)
         self.assertEqual(final.usage.loaded_tokens, 10)
         self.assertEqual(final.usage.selected_tokens, 4)
+        self.assertEqual((final.usage.drafted_tokens, final.usage.accepted_tokens), (9, 8))
         self.assertEqual(final.timings.total_us, 3600)
         self.assertEqual(final.attention, "select:4096:0")
 

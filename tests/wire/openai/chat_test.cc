@@ -252,6 +252,11 @@ TEST(OpenAiChat, an_answer_says_what_was_used) {
   EXPECT_FALSE(reply["timings"].contains("selected_n"));
   final.usage.selected_tokens = 7;
   EXPECT_EQ(parsed(reply_of(*call, {final}))["timings"]["selected_n"], 7);
+  EXPECT_FALSE(reply["timings"].contains("draft_n"));
+  final.usage.drafted_tokens = 9;
+  const OrderedJson drafted = parsed(reply_of(*call, {final}));
+  EXPECT_EQ(drafted["timings"]["draft_n"], 9);
+  EXPECT_EQ(drafted["timings"]["draft_n_accepted"], 0);
   EXPECT_EQ(reply["choices"][0]["message"]["content"], "Hello");
   EXPECT_EQ(reply["choices"][0]["message"]["reasoning_content"], "hm");
   EXPECT_EQ(reply["choices"][0]["message"]["reasoning"], "hm");

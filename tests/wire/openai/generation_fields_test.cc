@@ -95,7 +95,8 @@ TEST(GenerationFields, an_attention_mode_that_is_too_long_is_not_repeated) {
   EXPECT_THAT(error_of("\"attention\":\"" + longest + '"'), HasSubstr("got \"" + longest + '"'));
   EXPECT_EQ(error_of("\"attention\":\"" + longest + "w\""),
             "invalid_argument: attention: has 65 bytes, more than the limit of 64; must be dense, "
-            "window, window:W, window:W:S, select, select:B or select:B:D");
+            "window, window:W, window:W:S, select, select:B, select:B:D, verify, verify:B or "
+            "verify:B:D");
 }
 
 TEST(GenerationFields, whole_numbers_may_have_a_point) {
