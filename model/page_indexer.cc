@@ -25,11 +25,12 @@ void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> s
     const Slice& slice = slices[rows[row].slice];
     CHECK(slice.attention.selected == 0 || slice.indexed_pages != nullptr);
     if (!is_last || slice.indexed_pages == nullptr) continue;
+    const int64_t begin = *slice.indexed_pages;
     int64_t end = select_candidates(rows[row].position).end;
-    if (slice.attention.selected == 0) end = std::min(end, *slice.indexed_pages + kAheadPages);
-    if (end <= *slice.indexed_pages) continue;
+    if (end <= begin) continue;
+    if (slice.attention.selected == 0) end = std::min(end, begin + kAheadPages);
     counts_.push_back({slice.indexed_pages, end});
-    const KvPages more = slice.pages.first(end).subspan(*slice.indexed_pages);
+    const KvPages more = slice.pages.subspan(begin, end - begin);
     pages_.insert(pages_.end(), more.begin(), more.end());
   }
   // Sequences may share pages, and two threads must not write the same one.
