@@ -51,8 +51,11 @@ bool BurstSequence::is_done() const {
   if (result_.error || result_.lost_page) return true;
   const std::vector<int32_t>& sampled = result_.token_ids;
   if (std::ssize(sampled) >= job_.steps_max) return true;
-  return !sampled.empty() &&
-         std::ranges::find(job_.end_tokens, sampled.back()) != job_.end_tokens.end();
+  return !sampled.empty() && is_end_token(sampled.back());
+}
+
+bool BurstSequence::is_end_token(int32_t token) const {
+  return std::ranges::find(job_.end_tokens, token) != job_.end_tokens.end();
 }
 
 Slice BurstSequence::slice() {
@@ -105,9 +108,7 @@ void BurstSequence::take_draft(std::span<float> logits) {
   }
   fed_.push_back(sampled->token);
   if (params_.penalises()) new_in_history_.push_back(history_.add_generated(sampled->token));
-  if (std::ranges::find(job_.end_tokens, sampled->token) != job_.end_tokens.end()) {
-    drafts_wanted_ = static_cast<int>(fed_.size()) - 1;
-  }
+  if (is_end_token(sampled->token)) drafts_wanted_ = static_cast<int>(fed_.size()) - 1;
   if (!is_drafting()) end_drafting();
 }
 
@@ -123,7 +124,7 @@ void BurstSequence::end_drafting() {
 void BurstSequence::take_checked(std::span<float> logits) {
   const size_t vocab = engine_.model.config.vocab_size;
   const size_t drafts = fed_.size() - 1;
-  size_t taken = 0;
+  size_t accepted = 0;
   size_t row = 0;
   for (bool agrees = true; agrees && !is_done(); ++row) {
     const auto sampled =
@@ -136,12 +137,12 @@ void BurstSequence::take_checked(std::span<float> logits) {
     }
     keep(*sampled);
     agrees = row < drafts && fed_[row + 1] == sampled->token;
-    if (agrees) ++taken;
+    if (agrees) ++accepted;
   }
   result_.drafted_tokens += static_cast<int64_t>(drafts);
-  result_.accepted_tokens += static_cast<int64_t>(taken);
-  if (taken < drafts) ++refused_;
-  note_round(result_.draft_record, static_cast<int>(drafts), static_cast<int>(taken));
+  result_.accepted_tokens += static_cast<int64_t>(accepted);
+  if (accepted < drafts) ++rejected_;
+  note_round(result_.draft_record, static_cast<int>(drafts), static_cast<int>(accepted));
   position_ += static_cast<int64_t>(row);
   fed_ = {result_.token_ids.back()};
   plan_round();
@@ -171,7 +172,7 @@ bool BurstSequence::end_if_unread() {
 
 wire::DecodedSequence BurstSequence::finish() {
   result_.indexed_pages = pages_.indexed_pages();
-  engine_.draft_pace.note_drafts(result_.accepted_tokens, refused_);
+  engine_.draft_pace.note_drafts(result_.accepted_tokens, rejected_);
   return std::move(result_);
 }
 

@@ -64,6 +64,7 @@ class BurstSequence {
   wire::DecodedSequence finish();
 
  private:
+  bool is_end_token(int32_t token) const;
   void plan_round();
   void take_draft(std::span<float> logits);
   void end_drafting();
@@ -86,7 +87,7 @@ class BurstSequence {
   std::vector<bool> new_in_history_;                  // of each draft
   bool is_typical_ = false;
   int64_t indexed_before_ = 0;  // the pages with an index before the last pass
-  int64_t refused_ = 0;         // rounds that ended at a wrong draft
+  int64_t rejected_ = 0;        // rounds that ended at a wrong draft
   wire::DecodedSequence result_;
 };
 

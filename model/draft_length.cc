@@ -16,8 +16,8 @@ constexpr int32_t kUndraftedMax = 24;
 }  // namespace
 
 int draft_length(const DraftRecord& record, double expected, const DraftCosts& costs, int most) {
-  const double right = (record.taken + kExpectedWeight * expected) /
-                       (record.taken + record.refused + kExpectedWeight);
+  const double right = (record.accepted + kExpectedWeight * expected) /
+                       (record.accepted + record.rejected + kExpectedWeight);
   const double each = costs.draft + costs.check_row;
   int best = 0;
   double best_rate = kGainMin;  // tokens in the time of a dense step
@@ -35,14 +35,14 @@ int draft_length(const DraftRecord& record, double expected, const DraftCosts& c
   return best;
 }
 
-void note_round(DraftRecord& record, int drafted, int taken) {
+void note_round(DraftRecord& record, int drafted, int accepted) {
   if (drafted == 0) {
     ++record.undrafted;
     return;
   }
   record.undrafted = 0;
-  record.taken = record.taken * kRoundFades + taken;
-  record.refused = record.refused * kRoundFades + (taken < drafted ? 1 : 0);
+  record.accepted = record.accepted * kRoundFades + accepted;
+  record.rejected = record.rejected * kRoundFades + (accepted < drafted ? 1 : 0);
 }
 
 }  // namespace cascade

@@ -17,8 +17,8 @@ struct DraftCosts {
 // is at least 1, if right drafts would pay, so that the record can get better.
 int draft_length(const DraftRecord& record, double expected, const DraftCosts& costs, int most);
 
-// Adds a check of `drafted` drafts, of which the first `taken` were right, or, with 0 drafts, a
+// Adds a check of `drafted` drafts, of which the first `accepted` were right; with 0 drafts, a
 // dense step.
-void note_round(DraftRecord& record, int drafted, int taken);
+void note_round(DraftRecord& record, int drafted, int accepted);
 
 }  // namespace cascade

@@ -38,7 +38,7 @@ int DraftPace::drafts(const DraftRecord& record, const AttentionMode& drafts, in
   // The rows of a check that read K and V once, but enough of them to be worth a check.
   const int heads = config_.query_heads / config_.kv_heads;
   const int rows = std::clamp(kAttentionRowsMax / heads, 4, kDraftsMax + 1);
-  const double expected = taken_ / (taken_ + refused_);
+  const double expected = accepted_ / (accepted_ + rejected_);
   const int length = draft_length(record, expected, costs(drafts, position), rows - 1);
   return alone && dense_steps_ >= kDenseStepsMax ? std::max(length, 1) : length;
 }
@@ -61,10 +61,10 @@ void DraftPace::note(const AttentionMode& mode, int rows, int64_t position, int6
   }
 }
 
-void DraftPace::note_drafts(int64_t taken, int64_t refused) {
-  if (taken + refused == 0) return;
-  taken_ = taken_ * kBurstFades + static_cast<double>(taken);
-  refused_ = refused_ * kBurstFades + static_cast<double>(refused);
+void DraftPace::note_drafts(int64_t accepted, int64_t rejected) {
+  if (accepted + rejected == 0) return;
+  accepted_ = accepted_ * kBurstFades + static_cast<double>(accepted);
+  rejected_ = rejected_ * kBurstFades + static_cast<double>(rejected);
 }
 
 DraftCosts DraftPace::costs(const AttentionMode& drafts, int64_t position) const {

@@ -36,9 +36,9 @@ class DraftPace {
   // the first one at `position`.
   void note(const AttentionMode& mode, int rows, int64_t position, int64_t us);
 
-  // Notes that `taken` drafts of a generation were right, and that `refused` checks ended at a
+  // Notes that `accepted` drafts of a generation were right, and that `rejected` checks ended at a
   // wrong one.
-  void note_drafts(int64_t taken, int64_t refused);
+  void note_drafts(int64_t accepted, int64_t rejected);
 
   // Every round has `drafts` drafts from now on, where something selects. For tests.
   void fix(int drafts) { fixed_ = drafts; }
@@ -59,8 +59,8 @@ class DraftPace {
   int dense_steps_ = 0;     // since a check was measured
   int fixed_ = -1;          // -1: not fixed
   // These count the last drafts, as in DraftRecord. At first, most are expected to be right.
-  double taken_ = 16;
-  double refused_ = 4;
+  double accepted_ = 16;
+  double rejected_ = 4;
 };
 
 }  // namespace cascade

@@ -78,8 +78,8 @@ void fields(A& a, M& m) {
 
 template <class A, Is<DraftRecord> M>
 void fields(A& a, M& m) {
-  a.required("taken", m.taken);
-  a.required("refused", m.refused);
+  a.required("accepted", m.accepted);
+  a.required("rejected", m.rejected);
   a.required("undrafted", m.undrafted);
 }
 

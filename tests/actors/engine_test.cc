@@ -8,7 +8,7 @@
 #include <limits>
 #include <map>
 
-#include "model/sampler.h"
+#include "actors/job_sampling.h"
 #include "tests/actors/scheduler_world.h"
 
 namespace cascade {
@@ -76,20 +76,6 @@ std::vector<Wish> wishes() {
   return all;
 }
 
-SamplerParams params_of(const wire::SampleSpec& spec) {
-  return {.temperature = spec.temperature,
-          .top_p = spec.top_p,
-          .top_k = spec.top_k,
-          .min_p = spec.min_p,
-          .repetition_penalty = spec.repetition_penalty,
-          .seed = spec.seed,
-          .presence_penalty = spec.presence_penalty,
-          .frequency_penalty = spec.frequency_penalty,
-          .bias_tokens = spec.bias_tokens,
-          .biases = spec.biases,
-          .top_logprobs = spec.top_logprobs};
-}
-
 // Only the repetition penalty counts the prompt.
 TokenHistory history_of(const Wish& wish, const std::vector<int32_t>& generated) {
   if (wish.sample.repetition_penalty == 1) return {{}, generated};
@@ -142,7 +128,7 @@ class Machine {
       CHECK(engine_.transformer.forward(std::span(&slice, 1), hidden.data()).ok());
       engine_.transformer.logits(hidden.data(), 1, logits.data());
       position += static_cast<int64_t>(feed.size());
-      const auto sampled = sample(logits, params_of(wish.sample), history_of(wish, generated),
+      const auto sampled = sample(logits, sampler_params(wish.sample), history_of(wish, generated),
                                   position, *engine_.model.kernels);
       EXPECT_TRUE(sampled.ok());
       steps.push_back({sampled->token, std::bit_cast<uint32_t>(sampled->logprob)});
@@ -190,7 +176,7 @@ wire::DecodeSequence sequence_of(size_t wish, const std::vector<Step>& steps) {
   sequence.steps_max = kSteps;
   sequence.pages = pages_of(wish);
   sequence.sample = wanted.sample;
-  if (params_of(wanted.sample).penalises()) {
+  if (sampler_params(wanted.sample).penalises()) {
     for (const Step& step : steps) sequence.sample.history.push_back(step.token);
   }
   return sequence;

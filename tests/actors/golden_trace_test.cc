@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "e8aa3c02b264db7723dc8918d3d3373ede19c91afa088fad08dfa4159e604ce3"},
+     "c3b7bd8ccc5dbc79e1ba034728f41d3fd8b60cb78d79ef3433ec70a898f5745f"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "7f1d80e7b327c32365bbef9e0d17539c0bc879fbcaeabc01c554c9fdf615bc1b"},
+     "81a184519020c5bfa59caaaca96e78f2e97fb6140047a19e71cb8ec1492d0a63"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "b6323d2f839014f98ae5df29e541d7774ef167fd1b5cb2820341070de6c3954e"},
+     "b08f04ff522238551a4278c024144bf80bfde4f659fb31569748900d4dc4485e"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "b193a396925da1d7d986410af1d7bc97a5da67f76957c3b82f5673f4337a4dfd"},
+     "6428560d11508ea4bf9d50fedb5af085de304793e45c1b67963014c045ebcdf3"},
 };
 
 uint64_t other_seed() {

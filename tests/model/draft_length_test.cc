@@ -10,18 +10,18 @@ constexpr DraftCosts kCheap = {.draft = 0.1, .check_row = 0.05};
 constexpr int kMost = 15;
 constexpr double kExpected = 0.8;
 
-// A record after `rounds` rounds with `drafted` drafts each, of which `taken` were right.
-DraftRecord after(int rounds, int drafted, int taken) {
+// A record after `rounds` rounds with `drafted` drafts each, of which `accepted` were right.
+DraftRecord after(int rounds, int drafted, int accepted) {
   DraftRecord record;
-  for (int i = 0; i < rounds; ++i) note_round(record, drafted, taken);
+  for (int i = 0; i < rounds; ++i) note_round(record, drafted, accepted);
   return record;
 }
 
 TEST(DraftLength, grows_with_the_share_of_drafts_that_are_right) {
   int last = 0;
-  for (const int taken : {0, 1, 2, 4, 8}) {
-    const int length = draft_length(after(20, 8, taken), kExpected, kCheap, kMost);
-    EXPECT_GE(length, last) << taken;
+  for (const int accepted : {0, 1, 2, 4, 8}) {
+    const int length = draft_length(after(20, 8, accepted), kExpected, kCheap, kMost);
+    EXPECT_GE(length, last) << accepted;
     last = length;
   }
   EXPECT_GT(last, 8);
