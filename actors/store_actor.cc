@@ -138,6 +138,7 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   run.page_bytes = layout_.page_bytes();
   run.pages = pages;
   run.parts = parts_of(layout_);
+  run.attention = store.attention;
   const Status appended = durable_->kv().append(run, clock_.wall_us());
   const bool full = !appended.ok() && appended.error().code == ErrorCode::kResourceExhausted;
   if (!full || appended.error().field != "max_disk") return appended;
@@ -255,10 +256,11 @@ Status StoreActor::note(const wire::PageUses& uses, const std::vector<wire::Page
 void StoreActor::work(const wire::StoreChain& chain, const Send&) {
   if (durable_ == nullptr) return acknowledge(chain.job, {});
   ChainTable& chains = durable_->chains();
-  acknowledge(chain.job, chain.token_ids.empty()
-                             ? chains.settle(chain.tenant, chain.id)
-                             : chains.put({digest(chain.model), chain.tenant, chain.id,
-                                           chain.token_ids, chain.begin, chain.pending}));
+  acknowledge(chain.job,
+              chain.token_ids.empty()
+                  ? chains.settle(chain.tenant, chain.id)
+                  : chains.put({digest(chain.model), chain.tenant, chain.id, chain.token_ids,
+                                chain.begin, chain.pending, chain.attention}));
 }
 
 void StoreActor::work(const wire::RemovePages& remove, const Send&) {
@@ -277,10 +279,14 @@ void StoreActor::work(const wire::ReadChain& read, const Send& send) {
     if (stored.ok() && *stored) {
       chain.token_ids = std::move((*stored)->token_ids);
       chain.begin = (*stored)->begin;
+      chain.attention = (*stored)->attention;
     } else if (!read.key.empty()) {
       chain.token_ids = tokens_of_pages(digest(read.key));
       const auto last = durable_->kv().find(digest(read.key));
-      if (last.ok() && *last) chain.tenant = (*last)->header.tenant;
+      if (last.ok() && *last) {
+        chain.tenant = (*last)->header.tenant;
+        chain.attention = (*last)->header.attention;
+      }
     }
   }
   send(std::move(chain));

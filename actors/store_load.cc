@@ -1,6 +1,8 @@
 // Everything the store gives at a start: chunks, sessions, policies, and the list of stored pages.
 #include <spdlog/spdlog.h>
 
+#include <set>
+#include <string>
 #include <utility>
 
 #include "actors/store_actor.h"
@@ -107,7 +109,7 @@ void StoreActor::send_pending_chains(uint64_t job, const Digest& model, const Se
   }
   for (ChunkChain& chain : *chains) {
     send(wire::PendingChain{job, std::move(chain.tenant), std::move(chain.chunk_id),
-                            std::move(chain.token_ids), chain.begin});
+                            std::move(chain.token_ids), chain.begin, chain.attention});
   }
 }
 
@@ -118,17 +120,21 @@ void StoreActor::send_stored_pages(uint64_t job, const std::string& model, const
     if (!found.ok()) return send(wire::StoreAck{job, found.error()});
     pages = *std::move(found);
   }
+  std::set<std::pair<std::string, AttentionMode>> owners;
   for (size_t next = 0; next < pages.size();) {
     wire::StoredPages message = {job, {}, {}, {}, true};
     for (; next < pages.size() && message.pages.size() < kRowsAtOnceMax; ++next) {
       const KvPageHeader& header = pages[next].header;
       message.pages.push_back(
           {header.key.hex(), header.parent.hex(), static_cast<int32_t>(header.token_ids.size())});
+      if (!header.tenant.empty()) owners.emplace(header.tenant, header.attention);
     }
     send(std::move(message));
   }
   send_stored_uses(job, model_of(model), send);
-  send(wire::StoredPages{job, {}, {}, beginnings_of_others(model_of(model)), false});
+  wire::StoredPages last = {job, {}, {}, beginnings_of_others(model_of(model)), false};
+  for (const auto& [tenant, attention] : owners) last.chain_owners.push_back({tenant, attention});
+  send(std::move(last));
 }
 
 // An error is not a reason to stop: pages whose uses are not known are kept longer.
@@ -159,7 +165,7 @@ std::vector<std::string> StoreActor::beginnings_of_others(const Digest& model) {
     for (const StoredPage& page : pages.ok() ? *pages : std::vector<StoredPage>()) {
       const KvPageHeader& header = page.header;
       if (header.position > 0 || beginnings.size() >= kBeginningsMax) break;
-      if (header.token_ids.size() < kPageTokens) continue;
+      if (header.token_ids.size() < kPageTokens || !header.attention.is_dense()) continue;
       beginnings.push_back(beginning_digest(header.tenant, header.token_ids).hex());
     }
   }

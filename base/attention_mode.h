@@ -28,6 +28,9 @@ struct AttentionMode {
 
   // In another mode, a token may fail to see some tokens before it: its K and V are approximations.
   bool is_dense() const { return *this == AttentionMode{}; }
+  // Whether later tokens may see any page of their chain. Only such chains are written to disk: a
+  // window does not come back to what it has passed.
+  bool may_see_all() const { return window == 0; }
 };
 
 // What a user asks for. With `drafts`, the answer's tokens are guessed in that mode and then

@@ -27,7 +27,8 @@ PageRange unseen_behind(const AttentionMode& mode, int64_t tokens);
 int64_t first_page_seen_to_end(const AttentionMode& mode, int64_t tokens);
 
 // With selection, a token sees, beside what it chooses, the first page, which models use as a sink,
-// and the latest ones, its own included.
+// and the latest ones, its own included. The bits of stored K and V depend on these numbers: if
+// they change, the keys of owners must, too (Tenants::id()).
 inline constexpr int kSelectSinkPages = 1;
 inline constexpr int kSelectRecentPages = 16;
 

@@ -149,9 +149,8 @@ constexpr Setting kSettings[] = {
      "prompts. With a window, memory stays flat and long answers stay fast, but the model does not "
      "see "
      "what lies between. With select, long answers are fastest and the model finds nearly all of "
-     "it, but all of K and V must fit kv_memory (docs/LONG_CONTEXT.md). window and select keep no "
-     "K "
-     "and V on disk."},
+     "it, but all of K and V must fit kv_memory (docs/LONG_CONTEXT.md). With a window, no K and V "
+     "are kept on disk."},
     {"max-pinned", Kind::kShare, kMemory, "0.5", "", "", 0, 0, true,
      "the largest share of the KV pages that pinned chunks may protect from eviction",
      "With the default, the other half stays free for running requests, whatever is pinned."},

@@ -21,6 +21,8 @@
 namespace cascade {
 
 // Four means in four bits take 268 bytes for a head of 128 channels, 1.6 % of int8 keys and values.
+// The bits of stored K and V depend on what an index holds: if that changes, the keys of owners
+// must, too (Tenants::id()).
 inline constexpr int kPageClusters = 4;
 
 // The inline functions of this header are always inlined (see kernels/kv_format.h).

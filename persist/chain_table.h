@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/attention_mode.h"
 #include "base/hash.h"
 #include "persist/database.h"
 
@@ -18,6 +19,7 @@ struct ChunkChain {
   std::vector<int32_t> token_ids;
   int64_t begin = 0;     // tokens before the chunk's own
   bool pending = false;  // the K and V are not on disk yet
+  AttentionMode attention = {};
   bool operator==(const ChunkChain&) const = default;
 };
 

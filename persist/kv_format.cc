@@ -45,7 +45,10 @@ constexpr size_t kPartsAt = 688;
 constexpr size_t kPartEntryBytes = sizeof(uint32_t) + sizeof(uint64_t);
 static_assert(kTenantAt + kKvTenantBytesMax <= kPartCountAt);
 constexpr size_t kBlockChecksumAt = kKvBlockBytes - sizeof(uint64_t);
-static_assert(kPartsAt + kKvPartsMax * kPartEntryBytes <= kBlockChecksumAt);
+// Earlier programs left zeros here, which mean dense attention.
+constexpr size_t kAttentionAt = kPartsAt + kKvPartsMax * kPartEntryBytes;
+using AttentionNumbers = std::array<int32_t, 4>;
+static_assert(kAttentionAt + sizeof(AttentionNumbers) <= kBlockChecksumAt);
 
 template <class T>
 void put(KvBlock& block, size_t at, const T& value) {
@@ -110,6 +113,17 @@ bool decode_parts(std::span<const uint8_t> block, KvPageHeader& header) {
          kv_parts_checksum(header.parts) == header.checksum;
 }
 
+AttentionNumbers encode_attention(const AttentionMode& mode) {
+  return {mode.window, mode.sinks, mode.selected, mode.dense_layers};
+}
+
+// nullopt if no user can have chosen such a mode.
+std::optional<AttentionMode> decode_attention(const AttentionNumbers& numbers) {
+  const AttentionMode mode = {numbers[0], numbers[1], numbers[2], numbers[3]};
+  const auto named = parse_attention_mode(to_string(mode));
+  return named.ok() && *named == mode ? std::optional(mode) : std::nullopt;
+}
+
 bool version_1_sizes_fit(const KvPageHeader& header) {
   return header.stored_bytes >= 1 && header.stored_bytes <= header.page_bytes &&
          (header.compressed || header.stored_bytes == header.page_bytes);
@@ -166,6 +180,7 @@ KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint
   put(block, kPartCountAt, static_cast<uint32_t>(header.parts.size()));
   const std::vector<uint8_t> table = encode_parts(header.parts);
   std::ranges::copy(table, block.begin() + kPartsAt);
+  put(block, kAttentionAt, encode_attention(header.attention));
   end(block);
   return block;
 }
@@ -180,6 +195,7 @@ std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block
   const auto flags = get<uint32_t>(block, kFlagsAt);
   const auto tokens = get<uint32_t>(block, kTokenCountAt);
   const auto tenant_bytes = get<uint32_t>(block, kTenantBytesAt);
+  const auto attention = decode_attention(get<AttentionNumbers>(block, kAttentionAt));
   KvPageHeader header;
   header.page_bytes = get<uint64_t>(block, kPageBytesAt);
   header.stored_bytes = get<uint64_t>(block, kStoredBytesAt);
@@ -189,9 +205,10 @@ std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block
   const bool sizes_fit = header.page_bytes >= 1 && header.page_bytes <= kKvPageBytesMax &&
                          (version == 1 ? version_1_sizes_fit(header) : decode_parts(block, header));
   if (flags > kCompressed || tokens < 1 || tokens > kKvPageTokensMax || !sizes_fit ||
-      tenant_bytes > kKvTenantBytesMax || header.position < 0) {
+      tenant_bytes > kKvTenantBytesMax || header.position < 0 || !attention) {
     return std::nullopt;
   }
+  header.attention = *attention;
   header.model.bytes = get<std::array<uint8_t, 32>>(block, kModelAt);
   header.parent.bytes = get<std::array<uint8_t, 32>>(block, kParentAt);
   header.key.bytes = get<std::array<uint8_t, 32>>(block, kKeyAt);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/attention_mode.h"
 #include "base/hash.h"
 #include "base/result.h"
 
@@ -44,6 +45,7 @@ struct KvPageHeader {
   Digest parent;  // the chain key of the page before it, or the root key
   Digest key;     // its own chain key
   std::string tenant;
+  AttentionMode attention = {};    // in which K and V were computed
   int64_t position = 0;            // of its first token
   std::vector<int32_t> token_ids;  // 1..64
   uint64_t page_bytes = 0;         // in memory

@@ -47,6 +47,7 @@ KvRecord record_of(const PageRun& run, size_t index) {
                        .parent = index == 0 ? run.parent : run.pages[index - 1].key,
                        .key = page.key,
                        .tenant = run.tenant,
+                       .attention = run.attention,
                        .position = run.position + static_cast<int64_t>(index * kKvPageTokensMax),
                        .token_ids = {page.token_ids.begin(), page.token_ids.end()},
                        .page_bytes = run.page_bytes},

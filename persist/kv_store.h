@@ -43,6 +43,7 @@ struct PageRun {
   uint64_t page_bytes = 0;
   std::span<const RunPage> pages;
   size_t parts = 1;  // of each page, 1 to kKvPartsMax: ranges of equal size, e.g. its layers
+  AttentionMode attention = {};
 };
 
 // A page to read, and what the caller believes it to be.

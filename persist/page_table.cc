@@ -31,7 +31,7 @@ KvFileState state_of(std::string_view name) {
 #define CASCADE_PAGE_COLUMNS                                                                  \
   "SELECT p.key, p.parent_key, p.tenant, m.digest, p.position, p.token_ids, p.last_used_us, " \
   "p.file, p.offset, p.length, p.page_bytes, p.compressed, p.checksum, p.stored_bytes, "      \
-  "p.verified FROM pages "                                                                    \
+  "p.verified, p.attention FROM pages "                                                       \
   "p "                                                                                        \
   "JOIN models m ON m.number = p.model "
 
@@ -72,6 +72,8 @@ StoredPage read_page(const Query& query) {
   header.checksum = query.bits(12);
   header.stored_bytes = query.bits(13);
   page.verified = query.integer(14) != 0;
+  // If the text is damaged, the row differs from the page's header, and the page is not used.
+  if (const auto mode = parse_attention_mode(query.text(15)); mode.ok()) header.attention = *mode;
   return page;
 }
 
@@ -174,15 +176,16 @@ Status PageTable::put(const StoredPage& page) {
         Query put,
         database_.query("INSERT INTO pages(key, parent_key, tenant, model, position, "
                         "token_count, token_ids, last_used_us, verified, file, offset, length, "
-                        "page_bytes, compressed, checksum, stored_bytes) VALUES "
+                        "page_bytes, compressed, checksum, stored_bytes, attention) VALUES "
                         "(?,?,?,(SELECT number FROM models WHERE digest=?),"
-                        "?,?,?,?,?,?,?,?,?,?,?,?)"));
+                        "?,?,?,?,?,?,?,?,?,?,?,?,?)"));
     const Blob ids = {reinterpret_cast<const uint8_t*>(header.token_ids.data()),
                       header.token_ids.size() * sizeof(int32_t)};
     put.bind(as_blob(header.key), as_blob(header.parent), header.tenant, as_blob(header.model),
              header.position, static_cast<int64_t>(header.token_ids.size()), ids, page.last_used_us,
              page.verified, page.place.file, page.place.offset, page.place.length,
-             header.page_bytes, header.compressed, header.checksum, header.stored_bytes);
+             header.page_bytes, header.compressed, header.checksum, header.stored_bytes,
+             to_string(header.attention));
     return put.run();
   });
 }

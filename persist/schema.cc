@@ -213,7 +213,13 @@ constexpr char kVersion3[] = R"sql(
 CREATE INDEX pages_by_parent ON pages(parent_key);
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
+// The attention mode of K and V: earlier programs stored only dense ones.
+constexpr char kVersion4[] = R"sql(
+ALTER TABLE pages ADD COLUMN attention TEXT NOT NULL DEFAULT 'dense';
+ALTER TABLE chains ADD COLUMN attention TEXT NOT NULL DEFAULT 'dense';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
 
 Status migrate_step(Database& database, const char* statements, int64_t to) {
   return database.change([&]() -> Status {

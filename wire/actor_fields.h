@@ -254,6 +254,7 @@ template <class A, Is<StorePages> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
   a.required("tenant", m.tenant);
+  a.required("attention", m.attention);
   a.required("model", m.model);
   a.required("parent", m.parent);
   a.required("position", m.position);
@@ -272,6 +273,7 @@ void fields(A& a, M& m) {
   a.numbers("token_ids", m.token_ids);
   a.required("begin", m.begin);
   if constexpr (requires { m.pending; }) a.required("pending", m.pending);
+  a.required("attention", m.attention);
 }
 
 template <class A, Is<StorePagesDone> M>
@@ -326,6 +328,12 @@ void fields(A& a, M& m) {
   a.required("tokens", m.tokens);
 }
 
+template <class A, Is<ChainOwner> M>
+void fields(A& a, M& m) {
+  a.required("tenant", m.tenant);
+  a.required("attention", m.attention);
+}
+
 template <class A, Is<StoredPages> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
@@ -333,6 +341,7 @@ void fields(A& a, M& m) {
   a.required("uses", m.uses);
   a.required("other_models", m.other_models);
   a.required("more", m.more);
+  a.required("chain_owners", m.chain_owners);
 }
 
 template <class A, Is<PrefetchPages> M>
@@ -355,6 +364,7 @@ void fields(A& a, M& m) {
   a.numbers("token_ids", m.token_ids);
   a.required("begin", m.begin);
   a.optional("tenant", m.tenant);
+  a.required("attention", m.attention);
 }
 
 template <class A, Is<StoreSearch> M>

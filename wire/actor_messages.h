@@ -229,6 +229,7 @@ struct StoreChain {
   std::vector<int32_t> token_ids;
   int64_t begin = 0;  // tokens before the output's own
   bool pending = false;
+  AttentionMode attention = {};
 };
 // store -> scheduler: a chain of the model that StoreLoad asked for, if it is pending or belongs to
 // a pinned output. Follows StoreChunks.
@@ -238,6 +239,7 @@ struct PendingChain {
   std::string id;
   std::vector<int32_t> token_ids;
   int64_t begin = 0;
+  AttentionMode attention = {};
 };
 // store -> scheduler: the stored sessions and policies, in one message or several. Follows
 // StoreChunks.
@@ -302,6 +304,7 @@ struct StoreUses {
 struct StorePages {
   uint64_t job = 0;
   std::string tenant;
+  AttentionMode attention = {};  // of the chain
   std::string model;
   std::string parent;    // the key of the page before the first, or the model's root key
   int64_t position = 0;  // of the first page's first token
@@ -361,13 +364,20 @@ struct StoredPage {
   std::string parent;
   int32_t tokens = 0;
 };
+// A tenant that has pages on disk which were computed in this mode.
+struct ChainOwner {
+  std::string tenant;
+  AttentionMode attention = {};
+};
 struct StoredPages {
   uint64_t job = 0;
   std::vector<StoredPage> pages;
   PageUses uses;
-  // For each whole first page that other models have stored: the digest of its tenant and tokens.
+  // For each whole first page of a dense chain that other models have stored: the digest of its
+  // tenant and tokens.
   std::vector<std::string> other_models;
-  bool more = false;  // further messages follow
+  bool more = false;                          // further messages follow
+  std::vector<ChainOwner> chain_owners = {};  // in the last message: of all pages but public ones
 };
 // scheduler -> store: these pages will be wanted soon. No answer.
 struct PrefetchPages {
@@ -389,6 +399,7 @@ struct StoredChain {
   std::vector<int32_t> token_ids;
   int64_t begin = -1;  // as in StoreChain; -1: not known
   std::string tenant;  // of the last page, if that was read; empty: public, or not known
+  AttentionMode attention = {};
 };
 
 // scheduler -> store. Answered with StoreFound.

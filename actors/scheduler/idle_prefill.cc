@@ -126,7 +126,7 @@ int64_t IdlePrefill::pages_needed(const Reprefill& reprefill) const {
 
 bool IdlePrefill::any_to_write() const {
   const auto is_written = [](const Reprefill& chain) {
-    return chain.for_all || chain.attention.is_dense();
+    return chain.for_all || chain.attention.may_see_all();
   };
   return std::ranges::any_of(queue_, is_written) ||
          std::ranges::any_of(tokenizing_.all(),

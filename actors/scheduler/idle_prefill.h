@@ -99,6 +99,11 @@ class IdlePrefill {
   bool any_to_write() const;
   // The mode of chains that begin with a pinned system prompt.
   const AttentionMode& attention() const { return options_.attention; }
+  // The mode in which a stored chain of the chunk, computed in the mode `stored`, is to come back:
+  // that of the daemon, if it is a pinned system prompt.
+  const AttentionMode& mode_of(const Chunk& chunk, const AttentionMode& stored) const {
+    return chunk.type == ChunkType::kSystemPrompt ? options_.attention : stored;
+  }
   // The number of pages that the first chain keeps from eviction because its window sees them.
   int64_t pages_in_window() const;
   int64_t tokens_computed() const { return tokens_computed_; }

@@ -56,7 +56,7 @@ void MetadataWriter::remove_chunk(const StoredName& name) {
 }
 
 void MetadataWriter::put_chain(const StoredName& chunk, std::span<const int32_t> chain,
-                               size_t begin_tokens, bool pending) {
+                               size_t begin_tokens, bool pending, const AttentionMode& attention) {
   const uint64_t job = begin({chunk, /*is_whole=*/false});
   outbox_.send(Actor::kStore, wire::StoreChain{job,
                                                model_,
@@ -64,7 +64,8 @@ void MetadataWriter::put_chain(const StoredName& chunk, std::span<const int32_t>
                                                chunk.id,
                                                {chain.begin(), chain.end()},
                                                static_cast<int64_t>(begin_tokens),
-                                               pending});
+                                               pending,
+                                               attention});
 }
 
 void MetadataWriter::put(const Session& session) {

@@ -40,10 +40,10 @@ class MetadataWriter {
   void use(const Chunk& chunk);
   void remove_chunk(const StoredName& name);
   // Stores the chain that the chunk's K and V are computed from; the chunk's own tokens come after
-  // its first `begin_tokens`. The K and V are `pending` until they are on disk. With an empty chain
-  // nothing is pending any more.
+  // its first `begin_tokens`. The K and V, in the mode `attention`, are `pending` until they are on
+  // disk. With an empty chain nothing is pending any more, and the mode does not matter.
   void put_chain(const StoredName& chunk, std::span<const int32_t> chain, size_t begin_tokens,
-                 bool pending);
+                 bool pending, const AttentionMode& attention);
   void put(const Session& session);
   void remove_session(const StoredName& name);
   // An empty value: there is no such policy.

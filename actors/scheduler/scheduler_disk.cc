@@ -84,6 +84,9 @@ bool SchedulerCore::end_if_pending(Request& request) {
 void SchedulerCore::on(wire::StoredPages&& stored) {
   disk_.stored.load(stored);
   keep_.uses.load(stored);
+  // A delete looks for a chunk's pages in the chains of all owners.
+  for (const wire::ChainOwner& owner : stored.chain_owners)
+    tenants_.id(owner.tenant, owner.attention);
   if (!stored.more) end_loading();
 }
 

@@ -36,6 +36,7 @@ void SchedulerCore::on(wire::PendingChain&& chain) {
   if (gate_.is_open() || !entry.ok() || chain.token_ids.empty()) return;
   (*entry)->chain = std::move(chain.token_ids);
   (*entry)->own_begin = static_cast<size_t>(std::max<int64_t>(0, chain.begin));
+  (*entry)->attention = idle_.mode_of((*entry)->chunk, chain.attention);
 }
 
 // All that was stored is known: answers the clients that asked in the meantime.

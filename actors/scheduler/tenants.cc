@@ -18,6 +18,7 @@ Tenants::Tenants(ChainIndex& index, std::function<Digest(const std::string&)> ro
 TenantId Tenants::id(const std::string& name, const AttentionMode& mode) {
   if (const auto found = find(name, mode)) return *found;
   const Digest key = root_key_(name);
+  // K and V on disk are found by this key: it must become another one if the mode's bits do.
   const TenantId id = mode.is_dense()
                           ? index_.add_tenant(key)
                           : index_.add_tenant(sha256(key.hex() + to_string(mode)), widest(mode));
@@ -30,12 +31,10 @@ Result<TenantId> Tenants::add(const std::string& name, const AttentionMode& mode
     return !of.is_dense() && of != own_mode_;
   };
   if (const auto known = find(name, mode); known || !is_chosen(mode)) return id(name, mode);
-  const auto owners = owners_.find(name);
-  const auto chosen =
-      owners == owners_.end() ? 0 : std::ranges::count_if(owners->second, [&](const auto& owner) {
-        return is_chosen(owner.first);
-      });
-  if (chosen < static_cast<ptrdiff_t>(kModesMax)) return id(name, mode);
+  if (chosen_[name] < kModesMax) {
+    ++chosen_[name];
+    return id(name, mode);
+  }
   return resource_exhausted(
       "attention", "this tenant has used " + std::to_string(kModesMax) +
                        " other attention modes since the daemon started, which is the limit; use "
@@ -55,7 +54,7 @@ size_t Tenants::pinned_unwritten() const {
   size_t pages = 0;
   for (const auto& [name, owners] : owners_) {
     for (const auto& [mode, id] : owners) {
-      if (!mode.is_dense()) pages += index_.tenant(id).pinned;
+      if (!mode.may_see_all()) pages += index_.tenant(id).pinned;
     }
   }
   return pages;

@@ -19,7 +19,7 @@ namespace cascade {
 // options, so there are few.
 class Tenants {
  public:
-  // The most modes that a tenant may choose beside dense and the daemon's own mode: each is kept
+  // The most modes that a tenant may add() beside dense and the daemon's own mode: each is kept
   // until the daemon ends.
   static constexpr size_t kModesMax = 32;
 
@@ -36,13 +36,14 @@ class Tenants {
   Result<TenantId> add(const std::string& name, const AttentionMode& mode);
   // nullopt: the owner has no number.
   std::optional<TenantId> find(const std::string& name, const AttentionMode& mode = {}) const;
-  // The pinned pages in memory of owners that are not dense: such pages are not on disk.
+  // The pinned pages in memory of owners with a window: such pages are not on disk.
   size_t pinned_unwritten() const;
   // All owners of the tenant's chains.
   std::vector<TenantId> owners(const std::string& name) const;
   // nullptr: the number is kPublic, or is not an owner's.
   const std::string* name_of(TenantId id) const;
-  // The mode that decides which pages a sequence needs: what any layer of the model sees.
+  // The mode that decides which pages a sequence needs: what any layer of the model sees. That is
+  // `mode` itself if it has no window.
   AttentionMode widest(const AttentionMode& mode) const;
 
  private:
@@ -52,6 +53,7 @@ class Tenants {
   const AttentionMode own_mode_;
   std::map<std::string, std::map<AttentionMode, TenantId>> owners_;
   std::map<TenantId, std::string> names_;
+  std::map<std::string, size_t> chosen_;  // how many modes each tenant has added
 };
 
 }  // namespace cascade

@@ -40,11 +40,11 @@ constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
      "c3b7bd8ccc5dbc79e1ba034728f41d3fd8b60cb78d79ef3433ec70a898f5745f"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "81a184519020c5bfa59caaaca96e78f2e97fb6140047a19e71cb8ec1492d0a63"},
+     "2601706d0faeeb34b0c48d00753000ee98e7b0f06469ec5a4f876ab5803546e5"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "b08f04ff522238551a4278c024144bf80bfde4f659fb31569748900d4dc4485e"},
+     "97596902af50c38bf4ee833a2e7cc9f0910f24bc0e44343956855a636542f83a"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "6428560d11508ea4bf9d50fedb5af085de304793e45c1b67963014c045ebcdf3"},
+     "af7ccbe884b1aae1c55fa6facd3fa78a921340589639f8575b7fa813d62b6cb1"},
 };
 
 uint64_t other_seed() {

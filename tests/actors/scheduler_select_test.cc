@@ -1,5 +1,5 @@
 // Requests that select pages: their answers are the model's, whatever happens in between; only
-// requests of the same mode find what they compute, and all of it stays in memory.
+// requests of the same mode find what they compute, in memory and on disk.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -147,20 +147,111 @@ TEST_F(SchedulerSelect, a_preempted_request_goes_on_with_the_same_bits) {
   expect_preempted_request_goes_on(kSelect, kFirstSelecting + 20, 80, /*pages=*/90, /*steps=*/12);
 }
 
-TEST_F(SchedulerSelect, nothing_is_written_and_a_restart_computes_the_same_again) {
+TEST_F(SchedulerSelect, pages_are_found_on_disk_after_a_restart) {
   const wire::GenerateRequest request =
       request_in(kSelect, random_tokens(kFirstSelecting + 100, 40), 30);
-  wire::GenerateRequest kept = request;
-  kept.retain_output = true;
-  kept.output_pinned = true;
-  const wire::Final before = answer(kept);
-  EXPECT_EQ(world_->chunk(before.output_chunk_id).kv_state, KvState::kReady);
-  EXPECT_EQ(pages_on_disk(), 0);
+  const wire::Final before = answer(request);
+  const int64_t pages = pages_on_disk();
+  EXPECT_EQ(pages, std::ssize(request.prompt_token_ids) / kPageTokens);
   start(1000, kSelectPages);
-  EXPECT_EQ(world_->chunk(before.output_chunk_id).text, before.text);
   const wire::Final after = answer(request);
-  EXPECT_EQ(after.usage.reused_tokens, 0);
+  EXPECT_EQ(after.usage.loaded_tokens, pages * kPageTokens);
   EXPECT_EQ(bits_of(after), bits_of(before));
+  for (const char* other : {"dense", "select:128", "select:64:1"}) {
+    start(1000, kSelectPages);
+    EXPECT_EQ(answer(request_in(other, request.prompt_token_ids, 1)).usage.reused_tokens, 0);
+  }
+}
+
+TEST_F(SchedulerSelect, a_pinned_output_is_back_after_a_restart) {
+  wire::GenerateRequest first = request_in(kSelect, random_tokens(kFirstSelecting + 60, 42), 20);
+  first.retain_output = true;
+  first.output_pinned = true;
+  const wire::Final final = answer(first);
+  start(1000, kSelectPages);
+  EXPECT_EQ(world_->chunk(final.output_chunk_id).kv_state, KvState::kReady);
+  EXPECT_GT(cache_stats(*world_).pages_pinned, 0);
+  std::vector<int32_t> next = first.prompt_token_ids;
+  next.insert(next.end(), final.token_ids.begin(), final.token_ids.end());
+  const wire::GenerateRequest turn = request_in(kSelect, next, 10);
+  const wire::Final again = answer(turn);
+  EXPECT_GE(again.usage.reused_tokens, std::ssize(next) - 2);
+  EXPECT_EQ(bits_of(again), bits_alone(turn));
+}
+
+TEST_F(SchedulerSelect, a_pinned_context_is_back_after_a_restart) {
+  start(1000, 100);
+  wire::ChunkPut put{ChunkType::kContext, testing::long_text("known", 300)};
+  put.pinned = true;
+  const std::string id = world_->one<wire::ChunkReply>(world_->send(put)).chunk.id;
+  wire::GenerateRequest request =
+      testing::ask({{ChunkType::kContext, id, ""}, testing::query_text("What is it about?")});
+  request.attention = kSelect;
+  request.max_tokens = 4;
+  answer(request);
+  const int64_t pinned = cache_stats(*world_).pages_pinned;
+  EXPECT_GT(pinned, 4);
+  start(1000, 100);
+  EXPECT_EQ(cache_stats(*world_).pages_pinned, pinned);
+  const wire::Final again = answer(request);
+  EXPECT_GE(again.usage.reused_tokens, (pinned - 1) * kPageTokens);
+  EXPECT_EQ(again.usage.loaded_tokens, 0) << "the start brought it into memory";
+}
+
+// A delete removes as much as it does with dense attention, also if nobody has used the mode since
+// the restart.
+TEST_F(SchedulerSelect, a_delete_after_a_restart_removes_pages_on_disk) {
+  std::map<std::string, int64_t> removed;
+  for (const char* mode : {"dense", kSelect}) {
+    wire::GenerateRequest first = request_in(mode, random_tokens(1100, 43), 70);
+    first.retain_output = true;
+    const wire::Final final = answer(first);
+    start(1000, kSelectPages);
+    const int64_t before = pages_on_disk();
+    world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{final.output_chunk_id}));
+    removed[mode] = before - pages_on_disk();
+  }
+  EXPECT_GT(removed["dense"], 0);
+  EXPECT_EQ(removed[kSelect], removed["dense"]);
+}
+
+// The pages of other modes are found by the output's tokens, in the chains of each of the tenant's
+// owners.
+TEST_F(SchedulerSelect, an_output_that_is_deleted_after_a_restart_is_found_in_no_mode) {
+  start(1000, 100);
+  wire::GenerateRequest first = request_in(kSelect, random_tokens(1100, 44), 70);
+  first.retain_output = true;
+  const wire::Final final = answer(first);
+  std::vector<int32_t> next = first.prompt_token_ids;
+  next.insert(next.end(), final.token_ids.begin(), final.token_ids.end());
+  const std::vector<std::string> modes = {"dense", kSelect, "select:128"};
+  for (const std::string& mode : modes) answer(request_in(mode, next, 1));
+  start(1000, 100);
+  for (const std::string& mode : modes) {
+    EXPECT_GE(answer(request_in(mode, next, 1)).usage.loaded_tokens, 1152) << mode;
+  }
+  start(1000, 100);
+  world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{final.output_chunk_id}));
+  for (const std::string& mode : modes) {
+    EXPECT_LE(answer(request_in(mode, next, 1)).usage.reused_tokens, 1100) << mode;
+  }
+}
+
+TEST_F(SchedulerSelect, a_text_that_is_deleted_after_a_restart_is_on_no_page) {
+  wire::ChunkPut put{ChunkType::kContext, testing::long_text("secret", 300)};
+  const std::string id = world_->one<wire::ChunkReply>(world_->send(put)).chunk.id;
+  wire::GenerateRequest request =
+      testing::ask({{ChunkType::kContext, id, ""}, testing::query_text("What is it about?")});
+  request.attention = kSelect;
+  request.max_tokens = 4;
+  answer(request);
+  request.chunks = {testing::query_text(put.text + "\n\nWhat is it about?")};
+  EXPECT_GT(answer(request).usage.reused_tokens, 1024) << "it is the same prompt";
+  start(1000, kSelectPages);
+  const int64_t before = pages_on_disk();
+  world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{id}));
+  EXPECT_LT(pages_on_disk(), before);
+  EXPECT_LT(answer(request).usage.reused_tokens, kPageTokens);
 }
 
 TEST_F(SchedulerSelect, a_retained_output_is_reused_in_its_mode_and_gone_when_it_is_deleted) {

@@ -32,10 +32,16 @@ TEST_F(Chains, are_there_after_a_restart_for_the_model_that_they_are_of) {
   const Chunk chunk = testing::make_chunk(1);
   const ChunkChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2, 3, 70'000}, 2, true};
   ASSERT_TRUE(store_->put(chunk).ok());
+  const Chunk selected = testing::make_chunk(2);
+  ChunkChain other = chain;
+  other.chunk_id = selected.id;
+  other.attention = kSelectMode;
+  ASSERT_TRUE(store_->put(selected).ok());
   ASSERT_TRUE(store_->chains().put(chain).ok());
+  ASSERT_TRUE(store_->chains().put(other).ok());
   ASSERT_TRUE(store_->commit().ok());
   open();
-  EXPECT_EQ(*store_->chains().load(model("a")), std::vector{chain});
+  EXPECT_EQ(*store_->chains().load(model("a")), (std::vector{chain, other}));
   EXPECT_TRUE(store_->chains().load(model("b"))->empty());
 }
 
@@ -73,12 +79,26 @@ TEST_F(Chains, go_with_their_chunk_and_are_nothing_without) {
 TEST_F(Chains, that_were_changed_on_disk_are_left_out) {
   const Chunk chunk = testing::make_chunk(1);
   ASSERT_TRUE(store_->put(chunk).ok());
-  ASSERT_TRUE(store_->chains().put({model("a"), chunk.tenant, chunk.id, {1, 2}, 0, true}).ok());
-  ASSERT_TRUE(
-      store_->database()
-          .change([&] { return store_->database().execute("UPDATE chains SET begin_token=1"); })
-          .ok());
-  EXPECT_TRUE(store_->chains().load(model("a"))->empty());
+  const ChunkChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2}, 0, true};
+  for (const char* change :
+       {"UPDATE chains SET begin_token=1", "UPDATE chains SET attention='select:64:0'",
+        "UPDATE chains SET attention='?'"}) {
+    ASSERT_TRUE(store_->chains().put(chain).ok());
+    Database& database = store_->database();
+    ASSERT_TRUE(database.change([&] { return database.execute(change); }).ok());
+    EXPECT_TRUE(store_->chains().load(model("a"))->empty()) << change;
+  }
+}
+
+TEST_F(Chains, of_a_damaged_database_without_attention_modes_are_saved) {
+  const Chunk chunk = testing::make_chunk(1);
+  const ChunkChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2}, 0, true};
+  ASSERT_TRUE(store_->put(chunk).ok());
+  ASSERT_TRUE(store_->chains().put(chain).ok());
+  Database& database = store_->database();
+  const auto drop = [&] { return database.execute("ALTER TABLE chains DROP COLUMN attention"); };
+  ASSERT_TRUE(database.change(drop).ok());
+  EXPECT_EQ(store_->chains().salvage(), std::vector{chain});
 }
 
 }  // namespace

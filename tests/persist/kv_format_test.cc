@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -75,6 +76,30 @@ TEST(KvFormat, numbers_beyond_their_limits_are_refused_with_a_right_checksum) {
   EXPECT_TRUE(refused(152, uint64_t{5001}));  // stored bytes
   EXPECT_TRUE(refused(152, std::numeric_limits<uint64_t>::max()));
   EXPECT_TRUE(refused(152, uint64_t{0}));
+}
+
+TEST(KvFormat, attention_modes_come_back) {
+  KvPageHeader header = make_header();
+  for (const AttentionMode& mode :
+       {AttentionMode{}, kWindowMode, kSelectMode, AttentionMode{0, 0, 128, 3}}) {
+    header.attention = mode;
+    EXPECT_EQ(decode_kv_page_header(encode_kv_page_header(header, 5, 8192), 5, 8192), header);
+  }
+}
+
+TEST(KvFormat, attention_modes_that_nobody_can_choose_are_refused) {
+  const KvBlock block = encode_kv_page_header(make_header(), 5, 8192);
+  const auto refused = [&](const std::array<int32_t, 4>& mode) {
+    return !decode_kv_page_header(forge(block, 3760, mode), 5, 8192).has_value();
+  };
+  EXPECT_FALSE(refused({0, 0, 64, 0}));
+  EXPECT_TRUE(refused({63, 0, 0, 0}));     // window
+  EXPECT_TRUE(refused({0, 64, 0, 0}));     // sinks without a window
+  EXPECT_TRUE(refused({128, 0, 128, 0}));  // a window and selection
+  EXPECT_TRUE(refused({0, 0, 65, 0}));     // no whole pages
+  EXPECT_TRUE(refused({0, 0, -64, 0}));
+  EXPECT_TRUE(refused({0, 0, 64, 1025}));  // dense layers
+  EXPECT_TRUE(refused({0, 0, 0, 1}));
 }
 
 KvPageHeader make_header_with_parts() {

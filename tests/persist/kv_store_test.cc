@@ -75,6 +75,26 @@ TEST(KvStore, a_page_is_stored_once_and_its_row_says_what_it_is) {
   EXPECT_EQ((*page)->last_used_us, 5);
 }
 
+TEST(KvStore, the_attention_mode_of_a_page_outlives_restarts_and_lost_rows) {
+  MemoryDisk disk;
+  auto store = open_store(disk);
+  const TestChain dense(1), selected(2);
+  PageRun run = selected.run();
+  run.attention = kSelectMode;
+  ASSERT_TRUE(ok(store->kv().append(dense.run(), 5)));
+  ASSERT_TRUE(ok(store->kv().append(run, 5)));
+  ASSERT_TRUE(ok(store->commit()));
+  for (const bool rows_are_lost : {false, true}) {
+    store.reset();
+    StoreOptions options = testing::test_options();
+    options.rebuild = rows_are_lost;
+    store = open_store(disk, options);
+    EXPECT_EQ((*store->kv().find(dense.keys[1]))->header.attention, AttentionMode{});
+    EXPECT_EQ((*store->kv().find(selected.keys[1]))->header.attention, kSelectMode);
+    EXPECT_EQ(count_pages(store->kv(), selected), 3u);
+  }
+}
+
 TEST(KvStore, wrong_runs_are_refused) {
   MemoryDisk disk;
   auto store = open_store(disk);

@@ -28,17 +28,18 @@ ChunkChains::ChunkChains(bool keeps_pages, std::string model, Jobs& jobs, Outbox
 
 void ChunkChains::store(const ChunkEntry& entry, std::span<const int32_t> chain,
                         size_t begin_tokens, bool pending) {
-  if (!keeps_pages_ || !entry.attention.is_dense()) return;
-  metadata_.put_chain({entry.chunk.tenant, entry.chunk.id}, chain, begin_tokens, pending);
+  if (!keeps_pages_ || !entry.attention.may_see_all()) return;
+  metadata_.put_chain({entry.chunk.tenant, entry.chunk.id}, chain, begin_tokens, pending,
+                      entry.attention);
 }
 
 void ChunkChains::settle(const StoredName& chunk) {
-  if (keeps_pages_) metadata_.put_chain(chunk, {}, 0, /*pending=*/false);
+  if (keeps_pages_) metadata_.put_chain(chunk, {}, 0, /*pending=*/false, {});
 }
 
 void ChunkChains::keep(ChunkEntry& entry) {
-  if (!keeps_pages_ || !entry.attention.is_dense()) return;
-  const TenantId owner = tenants_.id(entry.chunk.tenant);
+  if (!keeps_pages_ || !entry.attention.may_see_all()) return;
+  const TenantId owner = tenants_.id(entry.chunk.tenant, entry.attention);
   const std::vector<NamedPage> pages = writer_.pages_of(owner, entry.chain);
   const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));
   if (pages.size() != whole) return;

@@ -36,7 +36,7 @@ class ChunkChains {
               StoredPages& stored, PageWriter& writer, MetadataWriter& metadata, IsRead is_read);
 
   // Stores the chain that the chunk's K and V are computed from; the chunk's own tokens come after
-  // its first `begin_tokens`. Does nothing if the chunk's attention is not dense: then its K and V
+  // its first `begin_tokens`. Does nothing if the chunk's attention has a window: then its K and V
   // are not on disk either.
   void store(const ChunkEntry& entry, std::span<const int32_t> chain, size_t begin_tokens,
              bool pending);

@@ -41,7 +41,7 @@ PageWriter::PageWriter(bool keeps_pages, const Clock& clock, Jobs& jobs, Outbox&
 
 void PageWriter::write_behind(TenantId owner, std::span<const int32_t> chain,
                               std::optional<StoredName> chunk, bool of_text) {
-  if (!keeps_pages_ || chain.empty() || !index_.tenant(owner).mode.is_dense()) return;
+  if (!keeps_pages_ || chain.empty() || !index_.tenant(owner).mode.may_see_all()) return;
   const bool awaited = chunk && callbacks_.is_awaited(*chunk);
   const auto queued = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
     return writeback.owner == owner && writeback.chunk == chunk && writeback.of_text == of_text &&
@@ -156,6 +156,7 @@ void PageWriter::send(const Writeback& writeback, const std::vector<NamedPage>& 
   message.job = jobs_.next();
   const std::string* tenant = tenants_.name_of(run.front().owner);
   if (tenant != nullptr) message.tenant = *tenant;
+  message.attention = index_.tenant(run.front().owner).mode;
   message.model = key_of(index_.root()).hex();
   message.parent = run.front().parent.hex();
   message.position = run.front().position;

@@ -22,7 +22,7 @@
 
 namespace cascade {
 
-// One thread. Chains whose attention is not dense are not written. The others wait in a queue. The
+// One thread. Chains whose attention has a window are not written. The others wait in a queue. The
 // writer sends the store those pages of the first chain that are in memory and not on disk, one
 // message at a time. A chain without such pages leaves the queue.
 class PageWriter {

@@ -108,6 +108,7 @@ void ChunkPins::chain_is_read(const ChainWanted& wanted, wire::StoredChain&& cha
     return budget_.promise(entry, 0);  // a request with the chunk tells its source: heal_from()
   }
   entry.chain = std::move(chain.token_ids);
+  entry.attention = idle_.mode_of(entry.chunk, chain.attention);
   const int64_t begin = chain.begin >= 0 ? chain.begin : entry.chunk.kv_begin;
   entry.own_begin = static_cast<size_t>(begin);
   pin_or_wait(entry);
@@ -164,14 +165,14 @@ void ChunkPins::heal_from(const Request& request, const Composition& composition
     Reprefill next;
     next.tenant = entry.chunk.tenant;
     next.chunk_id = id;
-    next.attention = request.attention;  // the chunk's own is not known after a restart
+    next.attention = request.attention;  // the chunk's own is not known: nothing of it is on disk
     idle_.tokenize(std::move(job), std::move(next));
   }
 }
 
 // Whether the whole chain of the chunk is in files, or is never written.
 bool ChunkPins::is_chain_on_disk(const ChunkEntry& entry) const {
-  if (!entry.attention.is_dense()) return true;
+  if (!entry.attention.may_see_all()) return true;
   const auto end = Digest::from_hex(entry.chunk.kv_key);
   return end && stored_.disk().contains(*end) &&
          stored_.disk().path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));

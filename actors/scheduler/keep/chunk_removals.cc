@@ -111,7 +111,7 @@ void ChunkRemovals::drop_reprefills(const StoredName& chunk, Removal why) {
 // Forgets the pages that the chunk's chains have now, and takes the chains out of what is to be
 // written.
 void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure) {
-  const TenantId dense = tenants_.id(chunk.tenant);  // only its chains are written
+  const std::vector<TenantId> owners = tenants_.owners(chunk.tenant);
   for (const ErasedChain& chain : erasure.chains) {
     // A prompt counts as having the chunk's question if it agrees with the chain in the whole pages
     // before the chunk's own tokens. At least one page must agree, since all prompts of a template
@@ -121,8 +121,11 @@ void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure
     const auto has_it = [&](std::span<const int32_t> tokens) {
       return common_prefix(tokens, chain.tokens) >= question;
     };
+    const auto is_owner = [&](TenantId id) {
+      return std::ranges::find(owners, id) != owners.end();
+    };
     writer_.drop_if([&](const Writeback& writeback) {
-      const bool a_prompt = writeback.is_of_prompt() && writeback.owner == dense;
+      const bool a_prompt = writeback.is_of_prompt() && is_owner(writeback.owner);
       return writeback.chunk == chunk || (a_prompt && has_it(writeback.chain));
     });
     for (const auto& [handle, request] : requests_.all()) {
@@ -132,7 +135,7 @@ void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure
     holds_.drop_leases_if(
         [&](const Lease& lease) { return lease.tenant == chunk.tenant && has_it(lease.prompt); });
     const auto begin = static_cast<int64_t>(chain.begin);
-    for (const TenantId owner : tenants_.owners(chunk.tenant)) {
+    for (const TenantId owner : owners) {
       lifecycle_.forget(
           {owner, chain.tokens, begin, erasure.why, ForgetScope::kAndLeftAlone, &chunk});
       lifecycle_.forget({owner, chain.tokens, 0, erasure.why, ForgetScope::kUnshared, &chunk});

@@ -36,7 +36,8 @@ void PageLifecycle::forget(const Forget& what) {
 // Forgets the pages that nobody uses, and has the writer note those that are being written.
 void PageLifecycle::forget_now(const Forget& what) {
   const int64_t keep = what.keep / kPageTokens * kPageTokens;
-  const bool may_be_stored = stored_.disk().size() > 0 && index_.tenant(what.owner).mode.is_dense();
+  const bool may_be_stored =
+      stored_.disk().size() > 0 && index_.tenant(what.owner).mode.may_see_all();
   switch (what.scope) {
     case ForgetScope::kAndWhatGoesOn:
     case ForgetScope::kAndLeftAlone: {

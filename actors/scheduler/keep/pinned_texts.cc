@@ -57,9 +57,8 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   ChainIndex::Node* node = index_.find(use.page);
   if (node == nullptr) return;
   const ChainIndex::PageName last = name_of(node);
-  // Texts are pinned in dense chains only. Others are not on disk, and pages that the text's end
-  // sees may be gone.
-  if (!index_.tenant(last.owner).mode.is_dense()) return;
+  // With a window, pages that the text's end sees may be gone.
+  if (!index_.tenant(last.owner).mode.may_see_all()) return;
   // Tokens of the page after the text do not belong to the pin, and are not written for it.
   size_t tokens = use.ends > 1 ? static_cast<size_t>(use.ends) - 1 : 0;
   TextPin pin;
@@ -111,7 +110,7 @@ void PinnedTexts::text_is_read(const ChainWanted& wanted, wire::StoredChain&& ch
   const bool is_own = chain.tenant.empty() || chain.tenant == chunk.first;
   if (chain.token_ids.empty() || !is_own) return pins_.give_up(chunk, end);
   TextPin pin = beginning_with(**found, std::move(chain.token_ids));
-  pin.owner = tenants_.id(chunk.first);
+  pin.owner = tenants_.id(chunk.first, chain.attention);
   pin.promised = waiting->promised;
   queue(wanted.name, end, pin);
   pins_.expect(chunk, end, std::move(pin));
@@ -124,6 +123,7 @@ void PinnedTexts::queue(const StoredName& chunk, const Digest& end, const TextPi
   text.chunk_id = chunk.id;
   text.chain = text.sampled_chain = pin.chain;
   text.prompt_tokens = pin.begin;
+  text.attention = index_.tenant(pin.owner).mode;
   text.text_end = end;
   idle_.push(std::move(text));
 }
@@ -132,7 +132,7 @@ void PinnedTexts::text_is_computed(ChunkEntry& entry, const Reprefill& text, boo
   if (!complete) return;
   const TokenSpan where = {static_cast<int64_t>(text.prompt_tokens), std::ssize(text.chain)};
   const TextUse use = {name_of(entry), where};
-  uses_.note(tenants_.id(text.tenant), text.chain, {&use, 1});
+  uses_.note(tenants_.id(text.tenant, text.attention), text.chain, {&use, 1});
   const TextPin* pin = pins_.find(name_of(entry), *text.text_end);
   // The last page has another name than on disk if the page on disk has tokens after the text, or
   // was public.

@@ -149,7 +149,7 @@ TEST_F(MetadataWriterTest, sends_everything_again_when_the_store_is_restarted) {
 
 TEST_F(MetadataWriterTest, stores_chains_under_the_model_that_they_are_of) {
   const std::vector<int32_t> chain = {1, 2, 3};
-  writer_.put_chain(a_, chain, 2, /*pending=*/true);
+  writer_.put_chain(a_, chain, 2, /*pending=*/true, {});
   writer_.put_policy({"alice", "ttl_ms.output", StoredKind::kPolicy}, "5");
   const std::vector<Outgoing> left = outbox_.take();
   ASSERT_EQ(left.size(), 2u);

@@ -68,7 +68,7 @@ TEST_F(DiskRoomTest, is_the_free_space_if_that_is_less) {
   EXPECT_EQ(room_.tokens_for(known), 10 * kPageTokens);
 }
 
-TEST_F(DiskRoomTest, is_less_what_dense_chains_have_pinned) {
+TEST_F(DiskRoomTest, is_less_what_chains_on_disk_have_pinned) {
   const auto pin = [this](const AttentionMode& mode) {
     const TenantId owner = tenants_.id("alice", mode);
     const std::vector<int32_t> chain = testing::count_up(0, 3 * kPageTokens);
@@ -77,12 +77,14 @@ TEST_F(DiskRoomTest, is_less_what_dense_chains_have_pinned) {
     ASSERT_TRUE(hold.has_value());
     memory_.index.pin(*hold);
   };
-  pin(kSelectMode);
+  pin(kWindowMode);
   EXPECT_EQ(memory_.index.pinned_count(), 3u);
   EXPECT_EQ(tenants_.pinned_unwritten(), 3u);
-  EXPECT_EQ(room_.tokens(), 10 * kPageTokens) << "what selects is not on disk";
-  pin({});
+  EXPECT_EQ(room_.tokens(), 10 * kPageTokens) << "a window is not on disk";
+  pin(kSelectMode);
   EXPECT_EQ(room_.tokens(), 7 * kPageTokens);
+  pin({});
+  EXPECT_EQ(room_.tokens(), 4 * kPageTokens);
 }
 
 TEST_F(DiskRoomTest, is_none_for_requests_that_must_fit_memory) {
