@@ -16,7 +16,8 @@ BurstSequence::BurstSequence(Engine& engine, const wire::DecodeSequence& job, bo
     : engine_(engine),
       job_(job),
       alone_(alone),
-      pages_(engine.arena, engine.model.kv_layout, engine.files, job.pages),
+      pages_(engine.arena, engine.model.kv_layout, engine.files, job.pages,
+             {job.index_memory, job.indexed_pages}),
       indexed_pages_(job.attention.selected > 0 || job.drafts.selected > 0 ? pages_.indexed()
                                                                            : nullptr),
       params_(sampler_params(job.sample)),
@@ -68,12 +69,12 @@ Slice BurstSequence::slice() {
             job_.drafts,
             indexed_pages_};
   }
-  return {fed_,           position_,     pages_.addresses(), rows(), pages_.absent(),
-          job_.attention, indexed_pages_};
+  return {fed_,           position_,      pages_.addresses(), rows(), pages_.absent(),
+          job_.attention, indexed_pages_, pages_.indexes()};
 }
 
-// With pages on disk there are no drafts: those cannot be selected. While many pages have no index,
-// dense passes index some each.
+// With pages on disk there are no drafts: dense requests have no memory for indexes there. While
+// many pages have no index, dense passes index some each.
 void BurstSequence::plan_round() {
   drafts_wanted_ = 0;
   if (is_done() || job_.drafts.is_dense() || indexed_pages_ == nullptr) return;

@@ -162,16 +162,20 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   const int64_t start_us = system_clock().monotonic_us();
   wire::PrefillDone done;
   done.job = job.job;
-  JobPages pages(engine.arena, engine.model.kv_layout, engine.files, job.pages);
+  JobPages pages(engine.arena, engine.model.kv_layout, engine.files, job.pages,
+                 {job.index_memory, job.indexed_pages});
   Slice slice = {job.token_ids,      job.position,   pages.addresses(),
                  job.sample ? 1 : 0, pages.absent(), job.attention};
+  slice.indexes = pages.indexes();
   if (job.attention.selected > 0 || job.index_pages) slice.indexed_pages = pages.indexed();
   std::vector<float> hidden(engine.model.config.hidden_size);
   const int64_t selected_before = engine.transformer.selected_tokens();
   const Status computed = engine.transformer.forward(std::span(&slice, 1), hidden.data());
-  done.selected_tokens = engine.transformer.selected_tokens() - selected_before;
   CHECK(computed.ok() || pages.failed());
-  if (computed.ok()) done.indexed_pages = pages.indexed_pages();
+  if (computed.ok()) {
+    done.selected_tokens = engine.transformer.selected_tokens() - selected_before;
+    done.indexed_pages = pages.indexed_pages();
+  }
   done.read_bytes = pages.reading().bytes;
   done.read_us = pages.reading().read_us;
   done.read_wait_us = pages.reading().wait_us;

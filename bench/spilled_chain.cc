@@ -5,15 +5,21 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <mutex>
+#include <thread>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "model/packed_file.h"
 
 namespace cascade::bench {
 namespace {
 
 constexpr char kWhat[] = "the file in --spill-dir";
+constexpr size_t kReadsAtOnce = 8;
+constexpr size_t kReadsOfThread = 4;  // fewer are not worth a thread
 
 int open_file(const std::string& folder) {
   FileCalls& calls = system_file_calls();
@@ -26,17 +32,21 @@ int open_file(const std::string& folder) {
 Result<std::unique_ptr<SpilledChain>> SpilledChain::create(const KvLayout& layout, int64_t pages,
                                                            uint64_t memory_bytes,
                                                            int64_t slice_tokens,
-                                                           const std::string& folder) {
+                                                           const std::string& folder,
+                                                           bool selects) {
   // A slice may begin and end within a page.
   const int64_t working = slice_tokens / kPageTokens + 1;
-  const auto slots = static_cast<int64_t>(memory_bytes / layout.page_bytes());
-  if (slots < working) {
-    return invalid_argument("--kv-memory",
-                            "must be at least " + std::to_string(working * layout.page_bytes()) +
-                                " bytes, the " + std::to_string(working) + " pages that " +
-                                std::to_string(slice_tokens) + " tokens may be in, got " +
-                                std::to_string(memory_bytes));
+  const uint64_t index_bytes = selects ? pages * layout.indexes_bytes() : 0;
+  const uint64_t needed = index_bytes + working * layout.page_bytes();
+  if (memory_bytes < needed) {
+    return invalid_argument("--kv-memory", "must be at least " + std::to_string(needed) +
+                                               " bytes, the " + std::to_string(working) +
+                                               " pages that " + std::to_string(slice_tokens) +
+                                               " tokens may be in" +
+                                               (selects ? " and the indexes of the context" : "") +
+                                               ", got " + std::to_string(memory_bytes));
   }
+  const auto slots = static_cast<int64_t>((memory_bytes - index_bytes) / layout.page_bytes());
   ASSIGN_OR_RETURN(PageArena arena,
                    PageArena::create(layout.page_bytes(), std::min(slots, pages + working)));
   ASSIGN_OR_RETURN(PageArena record, PageArena::create(layout.part_stride() * layout.layers, 1));
@@ -47,11 +57,11 @@ Result<std::unique_ptr<SpilledChain>> SpilledChain::create(const KvLayout& layou
                      "; name a folder on a disk"};
   }
   return std::make_unique<SpilledChain>(layout, std::move(arena), std::move(record), pages, working,
-                                        fd);
+                                        fd, selects);
 }
 
 SpilledChain::SpilledChain(const KvLayout& layout, PageArena arena, PageArena record, int64_t pages,
-                           int64_t working_slots, int fd)
+                           int64_t working_slots, int fd, bool selects)
     : layout_(layout),
       arena_(std::move(arena)),
       file_(system_file_calls(), fd),
@@ -63,6 +73,11 @@ SpilledChain::SpilledChain(const KvLayout& layout, PageArena arena, PageArena re
   const auto lasting = static_cast<int64_t>(arena_.page_count()) - working_slots;
   for (int64_t page = 0; page < std::min(lasting, pages); ++page) {
     pages_[page] = arena_.data(static_cast<PageIndex>(working_slots + page));
+  }
+  if (!selects) return;
+  index_memory_ = allocate_aligned(pages * layout_.indexes_bytes());
+  for (int64_t page = 0; page < pages; ++page) {
+    indexes_.push_back(index_memory_.get() + page * layout_.indexes_bytes() - layout_.page_bytes());
   }
 }
 
@@ -111,20 +126,69 @@ Status SpilledChain::bring(int64_t begin, int64_t end) {
   return {};
 }
 
-Status SpilledChain::read(int layer, std::span<const int32_t> pages, uint8_t* to) {
-  const size_t stride = layout_.part_stride();
-  for (const int32_t page : pages) {
-    CHECK(spilled_[page]);
-    ASSIGN_OR_RETURN(const uint64_t bytes,
-                     read_parts_fully(system_file_calls(), file_.fd(), {{to, stride}},
-                                      offset(page, layer), kWhat));
-    const bool good = bytes == stride && packed_checksum({to, layout_.part_bytes()}) ==
-                                             checksums_[page * layout_.layers + layer];
-    if (!good) return Error{ErrorCode::kDataCorrupt, kWhat, "has a damaged page"};
-    bytes_read_ += stride;
-    to += stride;
+// Reads several pieces at once, as the daemon does: one at a time, small reads take as long as the
+// disk's latency.
+Status SpilledChain::read_all(std::span<const int32_t> numbers, size_t stride, uint8_t* to,
+                              const std::function<Status(int32_t number, uint8_t* to)>& read_one) {
+  std::atomic<size_t> next{0};
+  std::mutex mutex;
+  Status status;
+  const auto work = [&] {
+    for (size_t i = next++; i < numbers.size(); i = next++) {
+      Status read = read_one(numbers[i], to + i * stride);
+      if (read.ok()) continue;
+      const std::lock_guard lock(mutex);
+      status = std::move(read);
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    const size_t threads = std::min(kReadsAtOnce, numbers.size() / kReadsOfThread);
+    for (size_t i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
   }
-  return {};
+  bytes_read_ += numbers.size() * stride;
+  return status;
+}
+
+Status SpilledChain::read(int layer, std::span<const int32_t> pages, uint8_t* to) {
+  const auto read_one = [&](int32_t page, uint8_t* part) { return read_part(layer, page, part); };
+  return read_all(pages, layout_.part_stride(), to, read_one);
+}
+
+Status SpilledChain::read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) {
+  const auto read_one = [&](int32_t number, uint8_t* block) {
+    return read_block(layer, number, block);
+  };
+  return read_all(blocks, layout_.block_stride(), to, read_one);
+}
+
+Status SpilledChain::read_part(int layer, int32_t page, uint8_t* to) const {
+  CHECK(spilled_[page]);
+  const size_t stride = layout_.part_stride();
+  ASSIGN_OR_RETURN(const uint64_t read,
+                   read_parts_fully(system_file_calls(), file_.fd(), {{to, stride}},
+                                    offset(page, layer), kWhat));
+  const bool good = read == stride && packed_checksum({to, layout_.part_bytes()}) ==
+                                          checksums_[page * layout_.layers + layer];
+  if (good) return {};
+  return Error{ErrorCode::kDataCorrupt, kWhat, "has a damaged page"};
+}
+
+Status SpilledChain::read_block(int layer, int32_t block, uint8_t* to) const {
+  const int32_t page = block / layout_.kv_heads;
+  const int head = block % layout_.kv_heads;
+  CHECK(spilled_[page]);
+  const size_t shift = layout_.block_shift(head), bytes = layout_.block_bytes();
+  const size_t units = round_up(shift + bytes, size_t{4096});
+  ASSIGN_OR_RETURN(const uint64_t read,
+                   read_parts_fully(system_file_calls(), file_.fd(), {{to, units}},
+                                    offset(page, layer) + head * bytes - shift, kWhat));
+  uint64_t checksum;
+  std::memcpy(&checksum, indexes_[page] + layout_.block_checksum_offset(layer, head),
+              sizeof checksum);
+  if (read == units && packed_checksum({to + shift, bytes}) == checksum) return {};
+  return Error{ErrorCode::kDataCorrupt, kWhat, "has a damaged page"};
 }
 
 }  // namespace cascade::bench

@@ -5,7 +5,6 @@
 #include "cache/chain_node.h"
 
 namespace cascade {
-
 // Counts a node that comes into memory (1), or leaves it (-1).
 void ChainIndex::count_memory(const Node* node, int count) {
   counts_.nodes += static_cast<size_t>(count);

@@ -1,8 +1,10 @@
 // The chain tree: which leaf is evicted first.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/check.h"
+#include "cache/attention_pages.h"
 #include "cache/chain_node.h"
 
 namespace cascade {
@@ -17,6 +19,13 @@ constexpr size_t kQueueShare = 4;
 
 // Below those of all pages in memory.
 constexpr int32_t kAbsentRank = std::numeric_limits<int32_t>::min();
+
+// Whether some chain goes on for at least `pages` pages after the node.
+bool has_descendants(const ChainIndex::Node* node, int pages) {
+  if (pages == 0) return true;
+  return std::ranges::any_of(
+      node->children, [&](const auto& child) { return has_descendants(child.get(), pages - 1); });
+}
 
 }  // namespace
 
@@ -48,7 +57,15 @@ void ChainIndex::follow_bonus() {
 bool ChainIndex::evict_one() {
   if (evictable_leaves_.empty()) {
     if (spillable_.empty()) return false;
-    Node* const node = find(spillable_.rbegin()->second);
+    // Dense attention reads a chain from its beginning, so its last pages are spilled first. Of a
+    // chain that selects, the latest pages stay as long as others can be spilled.
+    const auto may_leave = [this](const auto& spillable) {
+      const Node* const last = find(spillable.second);
+      const bool selects = tenants_[last->tenant].mode.selected > 0;
+      return !selects || has_descendants(last, kSelectRecentPages);
+    };
+    const auto last = std::find_if(spillable_.rbegin(), spillable_.rend(), may_leave);
+    Node* const node = find((last == spillable_.rend() ? spillable_.rbegin() : last)->second);
     if (!node->lease) monitor_.evicted(node->key, node->worth());
     spill(node);
     return true;

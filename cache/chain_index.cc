@@ -162,9 +162,10 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
   const Match found = match(tenant, tokens, where);
   Miss miss{MissReason::kNone, found.tokens()};
   if (found.tokens() == static_cast<int64_t>(tokens.size())) return miss;
-  const bool is_dense = tenants_[tenant].mode.is_dense();
+  const AttentionMode& mode = tenants_[tenant].mode;
   const bool has_absent = by_key_.size() > counts_.nodes;
-  if (is_dense && has_absent && match(tenant, tokens, Where::kAnywhere).tokens() > miss.position) {
+  if (mode.may_see_all() && has_absent &&
+      match(tenant, tokens, Where::kAnywhere).tokens() > miss.position) {
     miss.reason = MissReason::kEvicted;
     return miss;
   }
@@ -178,7 +179,8 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
   for (const TenantId owner : {tenant, kPublic}) {
     const auto removal = removals_.find(found.node->key, owner, page, shared);
     // A tenant is not told that something was published and no longer is.
-    if (!removal || (owner != tenant && (!is_dense || *removal != Removal::kEvicted))) continue;
+    if (!removal || (owner != tenant && (!mode.is_dense() || *removal != Removal::kEvicted)))
+      continue;
     miss.reason = miss_reason(*removal);
     return miss;
   }

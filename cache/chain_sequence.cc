@@ -20,7 +20,7 @@ constexpr int64_t kMarginPages = 4;
 ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena,
                              TenantId tenant, ChainIndex::Use use)
     : index_(index), pool_(pool), arena_(arena), tenant_(tenant), use_(use), node_(index.root()) {
-  CHECK(use == ChainIndex::Use::kMemory || index.tenant(tenant).mode.is_dense());
+  CHECK(use == ChainIndex::Use::kMemory || index.tenant(tenant).mode.may_see_all());
 }
 
 ChainSequence::~ChainSequence() {
@@ -80,8 +80,12 @@ bool ChainSequence::reserve(int64_t tokens) {
   return true;
 }
 
-void ChainSequence::note_indexed(int64_t pages) const {
+void ChainSequence::note_indexed(int64_t pages) {
   CHECK(pages <= std::ssize(pages_));
+  if (!indexes_.pages.empty()) {
+    indexes_.count = std::max(indexes_.count, pages);
+    return;
+  }
   for (int64_t page = 0; page < pages; ++page) {
     const PageIndex memory = pages_[static_cast<size_t>(page)];
     if (in_memory(memory)) arena_.set_indexed(memory, true);
@@ -167,6 +171,7 @@ void ChainSequence::finish(int64_t now_us) {
   }
   for (size_t i = sealed_; i < pages_.size(); ++i) pool_.release(pages_[i]);
   pages_.resize(sealed_);
+  for (const PageIndex page : take_indexes().pages) pool_.release(page);
   index_.release(node_, use_, unseen_);
 }
 
@@ -184,6 +189,21 @@ void ChainSequence::adopt(std::span<const int32_t> tokens, std::span<const uint3
     pages_.push_back(page_of(node_));
     ++sealed_;
   }
+}
+
+bool ChainSequence::reserve_indexes(int64_t pages) {
+  CHECK(use_ == ChainIndex::Use::kReader && !finished_);
+  while (std::ssize(indexes_.pages) < pages) {
+    const auto page = allocate_page();
+    if (!page) return false;
+    indexes_.pages.push_back(*page);
+  }
+  return true;
+}
+
+void ChainSequence::put_indexes(IndexMemory&& indexes) {
+  CHECK(indexes_.pages.empty() && !finished_);
+  indexes_ = std::move(indexes);
 }
 
 void ChainSequence::refresh() {

@@ -1,9 +1,11 @@
 // The chain of one running sequence: what it reuses, the pages it fills, what it leaves behind.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cache/chain_index.h"
@@ -76,7 +78,7 @@ class ChainSequence {
 
   // The first `pages` pages have an index. Call it before the tokens of the job are committed that
   // made the last of them: a page may then be replaced by that of another sequence.
-  void note_indexed(int64_t pages) const;
+  void note_indexed(int64_t pages);
 
   // For readers only.
 
@@ -98,6 +100,23 @@ class ChainSequence {
   // The reserved page is not needed.
   void give_back(PageIndex memory) { pool_.release(memory); }
 
+  // Readers that select have memory for the indexes of all their pages: an index is needed also
+  // where its page has left memory.
+
+  // It is free again after finish().
+  struct IndexMemory {
+    std::vector<PageIndex> pages;
+    int64_t count = 0;  // the indexes of so many first pages are there
+  };
+  const IndexMemory& indexes() const { return indexes_; }
+  // Has `pages` pages of memory for indexes, evicting where needed. False if every page is in use.
+  bool reserve_indexes(int64_t pages);
+  // The indexes from page `page` on must be made again.
+  void forget_indexes(int64_t page) { indexes_.count = std::min(indexes_.count, page); }
+  // Moves the memory to a sequence that begins with all committed tokens of this one.
+  IndexMemory take_indexes() { return std::exchange(indexes_, {}); }
+  void put_indexes(IndexMemory&& indexes);
+
  private:
   std::optional<PageIndex> allocate_page();
   void seal_page(int64_t now_us);
@@ -116,6 +135,7 @@ class ChainSequence {
   ChainIndex::Node* node_;        // of the last sealed page, acquired
   PageRange unseen_;              // the full pages that the sequence looks away from
   PageRange kept_;                // those of keep_seen()
+  IndexMemory indexes_;           // empty if an index follows K and V of its page
   bool finished_ = false;
 };
 

@@ -143,14 +143,11 @@ constexpr Setting kSettings[] = {
      "what a token attends to: all tokens before it (dense), W recent ones and the first S "
      "(window; 4096 and 64 if left out), or the first page, recent pages, and pages with B tokens "
      "that each head chooses in layers after the first D (select; 4096 and 0); or all tokens, "
-     "after "
-     "tokens were guessed with select (verify; 4096 and 0); a request may say otherwise",
+     "after tokens were guessed with select (verify; 4096 and 0); a request may say otherwise",
      "dense is exact. verify gives the same bits as dense, and long answers faster after long "
      "prompts. With a window, memory stays flat and long answers stay fast, but the model does not "
-     "see "
-     "what lies between. With select, long answers are fastest and the model finds nearly all of "
-     "it, but all of K and V must fit kv_memory (docs/LONG_CONTEXT.md). With a window, no K and V "
-     "are kept on disk."},
+     "see what lies between. With select, long answers are fastest and the model finds nearly all "
+     "of it (docs/LONG_CONTEXT.md). With a window, no K and V are kept on disk."},
     {"max-pinned", Kind::kShare, kMemory, "0.5", "", "", 0, 0, true,
      "the largest share of the KV pages that pinned chunks may protect from eviction",
      "With the default, the other half stays free for running requests, whatever is pinned."},

@@ -13,9 +13,11 @@ namespace {
 
 constexpr int kSplitPages = kSplitKeys / kPageTokens;
 
-// The pages of a stage whose parts fit `bytes`: whole splits, at least one.
-size_t stage_pages(const KvLayout& layout, size_t bytes) {
-  return std::max<size_t>(1, bytes / (layout.part_stride() * kSplitPages)) * kSplitPages;
+// What is read for a stage: at most `bytes`, but a split fits, in parts and in blocks.
+size_t stage_buffer_bytes(const KvLayout& layout, size_t bytes) {
+  const size_t split_parts = layout.part_stride() * kSplitPages;
+  const size_t split_blocks = layout.block_stride() * layout.kv_heads * kSplitPages;
+  return std::max(std::max<size_t>(1, bytes / split_parts) * split_parts, split_blocks);
 }
 
 int64_t page_of(int64_t position) {
@@ -25,18 +27,17 @@ int64_t page_of(int64_t position) {
 }  // namespace
 
 AttentionPass::AttentionPass(const ModelConfig& config, const Kernels& kernels,
-                             const KvLayout& layout, ThreadPool& pool, size_t stage_bytes)
+                             const KvLayout& layout, ThreadPool& pool, const ReadLimits& limits)
     : config_(config),
       kernels_(kernels),
       layout_(layout),
       pool_(pool),
-      pages_max_(stage_pages(layout, stage_bytes)),
+      limits_{stage_buffer_bytes(layout, limits.stage_bytes), limits.blocks_share},
       windows_(config.window),
-      scratch_floats_(round_up(attention_scratch_floats(config.head_dim), size_t{16})),
       indexer_(layout, pool) {
   std::ranges::sort(windows_);
   windows_.erase(std::ranges::unique(windows_).begin(), windows_.end());
-  scratch_ = allocate_aligned(scratch_floats_ * sizeof(float) * pool.threads());
+  scratch_ = allocate_aligned(scratch_floats() * sizeof(float) * pool.threads());
   for (int thread = 0; thread < pool.threads(); ++thread) {
     choices_.emplace_back(config_, kernels_, layout_);
   }
@@ -96,6 +97,7 @@ void AttentionPass::find_sequence(int slice, int64_t earliest, int64_t latest) {
   const Slice& of = slices_[slice];
   auto sequence = std::make_unique<Sequence>();
   sequence->slice = slice;
+  sequence->chooses = selects_somewhere(of.attention, latest, config_.window);
   bool any = false;
   for (const int window : windows_) {
     View& view = sequence->views.emplace_back();
@@ -103,14 +105,15 @@ void AttentionPass::find_sequence(int slice, int64_t earliest, int64_t latest) {
     const PageRange unseen = unseen_pages(view.mode, earliest);
     for (int64_t page = 0; page <= page_of(latest); ++page) {
       if (of.pages[page] != nullptr || unseen.has(page)) continue;
-      view.absent.push_back(static_cast<int32_t>(page));
+      view.absent.numbers.push_back(static_cast<int32_t>(page));
     }
-    any = any || !view.absent.empty();
-    plan_stages(view, earliest, latest);
+    any = any || !view.absent.numbers.empty();
+    view.stages = plan_stages(view.mode, view.absent, earliest, latest);
   }
   if (!any) return;
-  CHECK(of.absent != nullptr && of.attention.selected == 0);
-  sequence->pages.resize(page_of(latest) + 1);
+  CHECK(of.absent != nullptr);
+  sequence->page_count = page_of(latest) + 1;
+  sequence->pages.resize(sequence->page_count * config_.kv_heads);
   sequences_.push_back(std::move(sequence));
 }
 
@@ -121,18 +124,25 @@ AttentionPass::Sequence* AttentionPass::sequence_of(int slice) const {
 }
 
 // Cuts the splits from the first one that some row sees into stages. Splits between the sinks and
-// the windows belong to stages as well, but have nothing to read or to compute.
-void AttentionPass::plan_stages(View& view, int64_t earliest, int64_t latest) const {
-  const PageRange unseen = unseen_pages(view.mode, earliest);
+// the windows belong to stages as well, but have nothing to read or to compute. Rows are at
+// positions [earliest, latest].
+std::vector<AttentionPass::Stage> AttentionPass::plan_stages(const AttentionMode& mode,
+                                                             const Reads& reads, int64_t earliest,
+                                                             int64_t latest) const {
+  const PageRange unseen = unseen_pages(mode, earliest);
   const int64_t first_page = unseen.begin == 0 ? unseen.end : 0;
-  std::span<const int32_t> left = view.absent;
+  const int of_page = reads.blocks ? config_.kv_heads : 1;
+  const size_t stride = reads.blocks ? layout_.block_stride() : layout_.part_stride();
+  const size_t most = limits_.stage_bytes / stride;
+  std::vector<Stage> stages;
+  std::span<const int32_t> left = reads.numbers;
   const int splits = static_cast<int>(latest / kSplitKeys) + 1;
   Stage stage = {static_cast<int>(first_page / kSplitPages), 0, {}};
   for (int split = stage.split_begin; split < splits; ++split) {
     size_t count = stage.absent.size();
-    while (count < left.size() && left[count] < (split + 1) * kSplitPages) ++count;
-    if (count > pages_max_) {
-      view.stages.push_back(stage);
+    while (count < left.size() && left[count] / of_page < (split + 1) * kSplitPages) ++count;
+    if (count > most) {
+      stages.push_back(stage);
       left = left.subspan(stage.absent.size());
       count -= stage.absent.size();
       stage.split_begin = split;
@@ -140,7 +150,8 @@ void AttentionPass::plan_stages(View& view, int64_t earliest, int64_t latest) co
     stage.absent = left.first(count);
     stage.split_end = split + 1;
   }
-  view.stages.push_back(stage);
+  stages.push_back(stage);
+  return stages;
 }
 
 const AttentionPass::View& AttentionPass::view_of(const Sequence& sequence, int layer) const {
@@ -148,9 +159,8 @@ const AttentionPass::View& AttentionPass::view_of(const Sequence& sequence, int 
   return sequence.views[window - windows_.begin()];
 }
 
-// The parts are read in the order in which attend() uses them.
 void AttentionPass::begin_reading() {
-  if (!stream_) stream_ = std::make_unique<KvPartStream>(layout_.part_stride(), pages_max_);
+  if (!stream_) stream_ = std::make_unique<KvPartStream>(limits_.stage_bytes);
   if (totals_rows_ < rows_.size()) {
     totals_rows_ = 0;
     totals_ = {};  // before the allocation, which may throw: there is never room for both
@@ -158,6 +168,14 @@ void AttentionPass::begin_reading() {
                                attention_total_floats(config_.head_dim));
     totals_rows_ = rows_.size();
   }
+  // There is one stream, and what is chosen is not known before its layer. One thread reads at a
+  // time.
+  reads_ahead_ = std::ranges::none_of(groups_, &Group::chooses) && !indexer_.reads();
+  if (reads_ahead_) read_ahead();
+}
+
+// The parts are read in the order in which attend() uses them.
+void AttentionPass::read_ahead() {
   std::vector<KvPartStream::Piece> pieces;
   for (int layer = 0; layer < config_.layers; ++layer) {
     for (const auto& sequence : sequences_) {
@@ -166,10 +184,7 @@ void AttentionPass::begin_reading() {
       };
       // In the last layer only outputs are attended.
       if (layer + 1 == config_.layers && std::ranges::none_of(rows_, is_output)) continue;
-      for (const Stage& stage : view_of(*sequence, layer).stages) {
-        if (stage.absent.empty()) continue;
-        pieces.push_back({slices_[sequence->slice].absent, layer, stage.absent});
-      }
+      add_pieces(*sequence, layer, false, view_of(*sequence, layer).stages, pieces);
     }
   }
   stream_->start(std::move(pieces));
@@ -232,33 +247,103 @@ Status AttentionPass::attend(int layer, const Queries& queries, const Outputs& o
   return {};
 }
 
-Status AttentionPass::attend_sequence(Group& group, Call call) {
+Status AttentionPass::attend_sequence(const Group& group, Call call) {
   for (const int row : group.order) {
     for (int head = 0; head < config_.query_heads; ++head) {
       std::memset(total(row, head), 0, sizeof(float) * attention_total_floats(config_.head_dim));
     }
   }
-  Sequence& sequence = *group.sequence;
-  const KvPages pages = slices_[sequence.slice].pages;
-  // Parts have the bytes of one layer only, and the kernels count from the beginning of a page.
-  const size_t layer_offset = layout_.part_bytes() * call.layer;
-  for (const Stage& stage : view_of(sequence, call.layer).stages) {
-    const size_t end =
-        std::min<size_t>(size_t(stage.split_end) * kSplitPages, sequence.pages.size());
-    for (size_t page = size_t(stage.split_begin) * kSplitPages; page < end; ++page) {
-      sequence.pages[page] = pages[page];
-    }
-    if (!stage.absent.empty()) {
-      ASSIGN_OR_RETURN(const uint8_t* part, stream_->next());
-      for (const int32_t page : stage.absent) {
-        sequence.pages[page] = part - layer_offset;
-        part += layout_.part_stride();
-      }
-    }
+  const View& view = view_of(*group.sequence, call.layer);
+  std::span<const Stage> stages = view.stages;
+  Reads chosen;
+  std::vector<Stage> chosen_stages;
+  if (group.chooses()) {
+    chosen = choose_reads(group, call, view);
+    const int64_t earliest = rows_[group.order.front()].position;
+    const int64_t latest = rows_[group.order.back()].position;
+    chosen_stages = plan_stages(view.mode, chosen, earliest, latest);
+    stages = chosen_stages;
+    call.blocks = chosen.blocks;
+  }
+  if (reads_ahead_) return attend_stages(group, call, stages);
+  std::vector<KvPartStream::Piece> pieces;
+  add_pieces(*group.sequence, call.layer, chosen.blocks, stages, pieces);
+  stream_->start(std::move(pieces));
+  const Status done = attend_stages(group, call, stages);
+  stream_->stop();
+  return done;
+}
+
+// The rows choose. Returns what they see of the absent pages of `view`.
+AttentionPass::Reads AttentionPass::choose_reads(const Group& group, const Call& call,
+                                                 const View& view) {
+  std::vector<SliceChoice::Row> rows;
+  for (const int row : group.order) {
+    rows.push_back({rows_[row].position, call.queries.data + row * call.queries.stride});
+  }
+  const AttentionMode mode = selecting_mode(group.mode, call.layer, config_.window[call.layer]);
+  slice_choice_.choose(mode, call.layer, layout_, config_.query_heads / config_.kv_heads,
+                       slices_[group.sequence->slice].all_indexes(), rows, pool_, choices_);
+  // In the last layer there are fewer rows, whose windows may hide what the view has.
+  std::vector<int32_t> absent = view.absent.numbers;
+  const PageRange unseen = unseen_pages(view.mode, rows.front().position);
+  std::erase_if(absent, [&](int32_t page) { return unseen.has(page); });
+  Reads parts = {false, slice_choice_.seen(absent)};
+  Reads blocks = {true, slice_choice_.seen_blocks(absent)};
+  const auto part_bytes = static_cast<double>(parts.numbers.size() * layout_.part_stride());
+  const auto block_bytes = static_cast<double>(blocks.numbers.size() * layout_.block_stride());
+  const bool fewer = mode.selected > 0 && block_bytes <= limits_.blocks_share * part_bytes;
+  return fewer && layout_.has_exact_blocks() ? blocks : parts;
+}
+
+// Adds what is to be read for these stages.
+void AttentionPass::add_pieces(const Sequence& sequence, int layer, bool blocks,
+                               std::span<const Stage> stages,
+                               std::vector<KvPartStream::Piece>& pieces) const {
+  const size_t stride = blocks ? layout_.block_stride() : layout_.part_stride();
+  for (const Stage& stage : stages) {
+    if (stage.absent.empty()) continue;
+    pieces.push_back({slices_[sequence.slice].absent, layer, stage.absent,
+                      stage.absent.size() * stride, blocks});
+  }
+}
+
+Status AttentionPass::attend_stages(const Group& group, Call call, std::span<const Stage> stages) {
+  for (const Stage& stage : stages) {
     call.stage = &stage;
+    const uint8_t* read = nullptr;
+    if (!stage.absent.empty()) {
+      ASSIGN_OR_RETURN(read, stream_->next());
+    }
+    place(*group.sequence, call, read);
     run(group, call);
   }
   return {};
+}
+
+// Notes where the pages of the call's stage are; `read` is what was read for it.
+void AttentionPass::place(Sequence& sequence, const Call& call, const uint8_t* read) const {
+  const Stage& stage = *call.stage;
+  const KvPages pages = slices_[sequence.slice].pages;
+  const size_t begin = size_t(stage.split_begin) * kSplitPages;
+  const size_t end = std::min(size_t(stage.split_end) * kSplitPages, sequence.page_count);
+  const int heads = config_.kv_heads;
+  for (int head = 0; head < (call.blocks ? heads : 1); ++head) {
+    std::copy(pages.begin() + begin, pages.begin() + end,
+              sequence.pages.begin() + head * sequence.page_count + begin);
+  }
+  // Parts and blocks are a piece of a page, and the kernels count from the beginning of a page.
+  for (const int32_t number : stage.absent) {
+    if (call.blocks) {
+      const int head = number % heads;
+      sequence.pages[head * sequence.page_count + number / heads] =
+          read + layout_.block_shift(head) - layout_.key_offset(call.layer, head);
+      read += layout_.block_stride();
+    } else {
+      sequence.pages[number] = read - layout_.part_bytes() * call.layer;
+      read += layout_.part_stride();
+    }
+  }
 }
 
 void AttentionPass::run(const Group& group, const Call& call) {
@@ -283,7 +368,8 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
     positions[i] = static_cast<int32_t>(rows_[row].position);
     pages[i] = slices_[rows_[row].slice].pages.data();
     if (group.sequence == nullptr) continue;
-    pages[i] = group.sequence->pages.data();
+    const size_t first = call.blocks ? task.kv_head * group.sequence->page_count : 0;
+    pages[i] = group.sequence->pages.data() + first;
     totals[i] = total(row, head);
   }
   const AttentionMode mode = selecting_mode(group.mode, call.layer, config_.window[call.layer]);
@@ -301,7 +387,7 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
       .queries = queries,
       .positions = positions,
       .outputs = outputs,
-      .scratch = reinterpret_cast<float*>(scratch_.get()) + thread * scratch_floats_};
+      .scratch = reinterpret_cast<float*>(scratch_.get()) + thread * scratch_floats()};
   if (call.stage != nullptr) {
     args.split_begin = call.stage->split_begin;
     args.split_end = call.stage->split_end;
@@ -309,7 +395,13 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
   }
   const uint64_t* chosen[kAttentionRowsMax];
   if (mode.selected > 0) {
-    choose_pages(mode, call, group, task, thread, chosen);
+    if (group.chooses()) {
+      for (int pair = task.pair_begin; pair < task.pair_end; ++pair) {
+        chosen[pair - task.pair_begin] = slice_choice_.of(task.kv_head, size_t(pair / heads));
+      }
+    } else {
+      choose_pages(mode, call, group, task, thread, chosen);
+    }
     args.chosen = chosen;
   }
   kernels_.attention(args);
@@ -328,7 +420,7 @@ void AttentionPass::choose_pages(const AttentionMode& mode, const Call& call, co
     rows[count] = {rows_[row].position,
                    call.queries.data + row * call.queries.stride +
                        size_t(task.kv_head) * heads * config_.head_dim,
-                   slices_[rows_[row].slice].pages};
+                   slices_[rows_[row].slice].all_indexes()};
   }
   PageChoice& choice = choices_[thread];
   choice.choose(mode, call.layer, task.kv_head, std::span(rows, count));
@@ -340,6 +432,10 @@ void AttentionPass::choose_pages(const AttentionMode& mode, const Call& call, co
 float* AttentionPass::total(int row, int head) const {
   const size_t index = size_t(row) * config_.query_heads + head;
   return reinterpret_cast<float*>(totals_.get()) + index * attention_total_floats(config_.head_dim);
+}
+
+size_t AttentionPass::scratch_floats() const {
+  return round_up(attention_scratch_floats(config_.head_dim), size_t{16});
 }
 
 }  // namespace cascade

@@ -17,14 +17,17 @@
 #include "model/page_choice.h"
 #include "model/page_indexer.h"
 #include "model/slice.h"
+#include "model/slice_choice.h"
 
 namespace cascade {
 
 // Rows of sequences that attend in the same mode, and whose pages are all in memory, are attended
 // together. A sequence with absent pages is attended by itself, in *stages*: a stage is a range of
 // splits whose absent parts fit a buffer. While a stage is computed, the parts of the next stage
-// are read, even if that stage belongs to the next layer. Parts that no row sees are not read. The
-// bits are those of a pass with all pages in memory. Sequences that select have no absent pages.
+// are read, even if that stage belongs to the next layer. If a sequence selects, its rows choose
+// first in each layer, so that nothing can be read ahead of its layer; few rows read only the
+// blocks that they chose. Parts that no row sees are not read. The bits are those of a pass with
+// all pages in memory.
 //
 // Kernels, pool and configuration must outlive this. One thread.
 class AttentionPass {
@@ -33,9 +36,19 @@ class AttentionPass {
   // fits, whatever its size.
   static constexpr size_t kStageBytes = size_t{32} << 20;
 
-  // `stage_bytes` is for tests.
+  struct ReadLimits {
+    size_t stage_bytes = kStageBytes;
+    // Where tokens choose, blocks are read if they take at most so many of the bytes of whole
+    // parts: many small reads are slower than few large ones of the same bytes.
+    double blocks_share = 0.5;
+  };
+
+  // Other limits are for tests.
   AttentionPass(const ModelConfig& config, const Kernels& kernels, const KvLayout& layout,
-                ThreadPool& pool, size_t stage_bytes = kStageBytes);
+                ThreadPool& pool, const ReadLimits& limits);
+  AttentionPass(const ModelConfig& config, const Kernels& kernels, const KvLayout& layout,
+                ThreadPool& pool)
+      : AttentionPass(config, kernels, layout, pool, ReadLimits()) {}
   AttentionPass(const AttentionPass&) = delete;
   AttentionPass& operator=(const AttentionPass&) = delete;
 
@@ -44,8 +57,8 @@ class AttentionPass {
   // reader.
   void begin(std::span<const SliceRow> rows, std::span<const Slice> slices);
   // Calls PageIndexer::index(); call it for all layers, ascending, when the layer's K is in the
-  // pages.
-  void index_pages(int layer) { indexer_.index(layer); }
+  // pages. Errors: as attend().
+  Status index_pages(int layer) { return indexer_.index(layer); }
   // From here on there are only these rows: those of begin() that are outputs, in the same order.
   // Comes after attend() of the last layer but one.
   void keep(std::span<const SliceRow> rows);
@@ -76,28 +89,38 @@ class AttentionPass {
     int pair_begin;  // pair = index in Group::order * heads per KV head + head
     int pair_end;
   };
+  // What is read, of one layer.
+  struct Reads {
+    bool blocks = false;           // numbers of blocks, or of pages
+    std::vector<int32_t> numbers;  // ascending
+  };
   struct Stage {
     int split_begin;
     int split_end;
-    std::span<const int32_t> absent;  // pages, ascending
+    std::span<const int32_t> absent;  // of Reads::numbers
   };
   // What the layers that attend in `mode` need of a sequence.
   struct View {
     AttentionMode mode;
-    std::vector<int32_t> absent;  // pages that a row may see, ascending
+    Reads absent;  // pages that a row may see
     std::vector<Stage> stages;
   };
   // A sequence with absent pages that a row may see.
   struct Sequence {
     int slice;
-    std::vector<View> views;            // one for each of windows_
-    std::vector<const uint8_t*> pages;  // those of the stage in progress
+    bool chooses;             // a row selects in some layer
+    std::vector<View> views;  // one for each of windows_
+    // [KV heads, pages]: those of the stage in progress. Where whole parts are read, the pages of
+    // the first head are those of all.
+    std::vector<const uint8_t*> pages;
+    size_t page_count;
   };
   struct Group {
     AttentionMode mode;
     std::vector<int> order;  // rows; those that share pages are neighbours
     std::vector<Task> tasks;
     Sequence* sequence = nullptr;  // nullptr: all pages are in memory
+    bool chooses() const { return sequence != nullptr && sequence->chooses; }
   };
   // What the tasks of one call have in common.
   struct Call {
@@ -105,6 +128,7 @@ class AttentionPass {
     Queries queries;
     Outputs outputs;
     const Stage* stage = nullptr;
+    bool blocks = false;  // Reads::blocks of the stage
   };
 
   void prepare_selection();
@@ -113,25 +137,32 @@ class AttentionPass {
   void find_sequences();
   void find_sequence(int slice, int64_t earliest, int64_t latest);
   Sequence* sequence_of(int slice) const;
-  void plan_stages(View& view, int64_t earliest, int64_t latest) const;
+  std::vector<Stage> plan_stages(const AttentionMode& mode, const Reads& reads, int64_t earliest,
+                                 int64_t latest) const;
   void begin_reading();
+  void read_ahead();
   const View& view_of(const Sequence& sequence, int layer) const;
-  Status attend_sequence(Group& group, Call call);
+  Status attend_sequence(const Group& group, Call call);
+  Reads choose_reads(const Group& group, const Call& call, const View& view);
+  void add_pieces(const Sequence& sequence, int layer, bool blocks, std::span<const Stage> stages,
+                  std::vector<KvPartStream::Piece>& pieces) const;
+  Status attend_stages(const Group& group, Call call, std::span<const Stage> stages);
+  void place(Sequence& sequence, const Call& call, const uint8_t* read) const;
   void run(const Group& group, const Call& call);
   void run_task(const Group& group, const Call& call, const Task& task, int thread);
   // Chooses pages for the rows of the task; `chosen` gets what each of its pairs sees.
   void choose_pages(const AttentionMode& mode, const Call& call, const Group& group,
                     const Task& task, int thread, const uint64_t** chosen);
   float* total(int row, int head) const;
+  size_t scratch_floats() const;
 
   const ModelConfig& config_;
   const Kernels& kernels_;
   const KvLayout layout_;
   ThreadPool& pool_;
-  const size_t pages_max_;    // of one stage
-  std::vector<int> windows_;  // the different windows of the layers
-  AlignedBytes scratch_;      // [threads, scratch_floats_]
-  const size_t scratch_floats_;
+  const ReadLimits limits_;          // stage_bytes: those of the buffers
+  std::vector<int> windows_;         // the different windows of the layers
+  AlignedBytes scratch_;             // [threads, scratch_floats()]
   std::vector<PageChoice> choices_;  // [threads]
   PageIndexer indexer_;
   int64_t selected_tokens_ = 0;
@@ -143,6 +174,8 @@ class AttentionPass {
   std::vector<std::unique_ptr<Sequence>> sequences_;
   // Made when a pass first has absent pages.
   std::unique_ptr<KvPartStream> stream_;
+  bool reads_ahead_ = false;  // the stream has been given the stages of all layers
+  SliceChoice slice_choice_;  // of the group and layer in progress
   size_t totals_rows_ = 0;
   AlignedBytes totals_;  // [totals_rows_, query heads, attention_total_floats]
 };

@@ -17,9 +17,8 @@ uint8_t* align(uint8_t* memory) {
 
 }  // namespace
 
-KvPartStream::KvPartStream(size_t part_stride, size_t pages_max)
-    : pages_max_(pages_max),
-      buffer_bytes_(part_stride * pages_max),
+KvPartStream::KvPartStream(size_t buffer_bytes)
+    : buffer_bytes_(buffer_bytes),
       memory_(allocate_aligned(2 * buffer_bytes_ + kAlignment)),
       buffers_(align(memory_.get())),
       thread_([this] { run(); }) {}
@@ -37,7 +36,7 @@ void KvPartStream::start(std::vector<Piece> pieces) {
   {
     const std::lock_guard lock(mutex_);
     CHECK(pieces_.empty() && !reading_);
-    for (const Piece& piece : pieces) CHECK(piece.pages.size() <= pages_max_);
+    for (const Piece& piece : pieces) CHECK(piece.bytes <= buffer_bytes_);
     pieces_ = std::move(pieces);
   }
   changed_.notify_all();
@@ -82,7 +81,8 @@ void KvPartStream::run() {
     uint8_t* const to = buffer(read_);
     reading_ = true;
     lock.unlock();
-    Status status = piece.reader->read(piece.layer, piece.pages, to);
+    Status status = piece.blocks ? piece.reader->read_blocks(piece.layer, piece.numbers, to)
+                                 : piece.reader->read(piece.layer, piece.numbers, to);
     lock.lock();
     reading_ = false;
     if (status.ok()) {

@@ -1,4 +1,4 @@
-// Reads parts of pages ahead of their use, on a thread of its own.
+// Reads parts and blocks of pages ahead of their use, on a thread of its own.
 #pragma once
 
 #include <condition_variable>
@@ -19,15 +19,17 @@ namespace cascade {
 // the public functions.
 class KvPartStream {
  public:
-  // Parts that are read together.
+  // Parts, or blocks, that are read together.
   struct Piece {
     KvPartReader* reader;
     int layer;
-    std::span<const int32_t> pages;  // at most pages_max
+    std::span<const int32_t> numbers;  // of pages or blocks, as KvPartReader has them
+    size_t bytes;                      // that these take, at most buffer_bytes
+    bool blocks = false;
   };
 
-  // Each buffer holds `pages_max` parts, `part_stride` bytes each. Starts the thread.
-  KvPartStream(size_t part_stride, size_t pages_max);
+  // There are two buffers of `buffer_bytes`, a multiple of 4,096. Starts the thread.
+  explicit KvPartStream(size_t buffer_bytes);
   ~KvPartStream();
   KvPartStream(const KvPartStream&) = delete;
   KvPartStream& operator=(const KvPartStream&) = delete;
@@ -36,7 +38,7 @@ class KvPartStream {
   // Precondition: nothing is being read (stop()).
   void start(std::vector<Piece> pieces);
 
-  // Waits for the next piece, and returns its parts. They stay until the next call of next() or
+  // Waits for the next piece, and returns what was read. It stays until the next call of next() or
   // stop(). Precondition: there is another piece, and no call since start() failed. Errors: the
   // reader's.
   Result<const uint8_t*> next();
@@ -48,7 +50,6 @@ class KvPartStream {
   void run();
   uint8_t* buffer(size_t piece) const { return buffers_ + piece % 2 * buffer_bytes_; }
 
-  const size_t pages_max_;
   const size_t buffer_bytes_;
   AlignedBytes memory_;
   uint8_t* buffers_;  // two, in memory_, at a multiple of 4,096 bytes

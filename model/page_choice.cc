@@ -75,7 +75,7 @@ void PageChoice::choose(const AttentionMode& mode, int layer, int kv_head,
     }
     size_t end = begin + 1;
     while (end < rows.size() && chosen_[end] != nullptr &&
-           rows[end].pages.data() == rows[begin].pages.data()) {
+           rows[end].indexes.data() == rows[begin].indexes.data()) {
       ++end;
     }
     choose_together(mode, layer, kv_head, rows.subspan(begin, end - begin),
@@ -96,7 +96,7 @@ void PageChoice::choose_together(const AttentionMode& mode, int layer, int kv_he
   }
   kernels_.choose_pages({.head_dim = config_.head_dim,
                          .scale = config_.attention_scale,
-                         .pages = rows.front().pages.data(),
+                         .pages = rows.front().indexes.data(),
                          .index_offset = layout_.index_offset(layer, kv_head),
                          .rows = static_cast<int>(rows.size()),
                          .heads = heads,

@@ -38,11 +38,11 @@ class PageChoice {
   struct Row {
     int64_t position;
     const float* queries;  // of the KV head: its query heads one after the other
-    KvPages pages;
+    KvPages indexes;       // Slice::all_indexes()
   };
   // Chooses for one KV head. Neighbours with the same pages are scored together. Allocates nothing.
   // Preconditions: at most kAttentionRowsMax rows; reserve() has made room for them; the pages that
-  // a row may choose from are in memory, with their indexes.
+  // a row may choose from have their indexes.
   void choose(const AttentionMode& mode, int layer, int kv_head, std::span<const Row> rows);
   // What row `row` of the last call chose (AttentionArgs::chosen); nullptr: it is dense.
   const uint64_t* of_row(size_t row) const { return chosen_[row]; }

@@ -2,11 +2,14 @@
 #include "model/page_indexer.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/clock.h"
 #include "cache/attention_pages.h"
 #include "kernels/page_index.h"
+#include "model/packed_file.h"
 
 namespace cascade {
 namespace {
@@ -15,10 +18,19 @@ namespace {
 // many passes, and not one that is long. The slice of the most rows may fill as many.
 constexpr int64_t kAheadPages = 32;
 
+// Files can be read without the system's cache into memory at a multiple of it.
+constexpr size_t kReadAlignment = 4096;
+
 }  // namespace
 
+PageIndexer::PageIndexer(const KvLayout& layout, ThreadPool& pool, size_t read_bytes)
+    : layout_(layout),
+      pool_(pool),
+      parts_max_(std::max<size_t>(1, read_bytes / layout.part_stride())) {}
+
 void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> slices) {
-  pages_.clear();
+  in_memory_.clear();
+  absent_.clear();
   counts_.clear();
   for (size_t row = 0; row < rows.size(); ++row) {
     const bool is_last = row + 1 == rows.size() || rows[row + 1].slice != rows[row].slice;
@@ -27,31 +39,78 @@ void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> s
     if (!is_last || slice.indexed_pages == nullptr) continue;
     const int64_t begin = *slice.indexed_pages;
     int64_t end = select_candidates(rows[row].position).end;
-    if (end <= begin) continue;
     if (slice.attention.selected == 0) end = std::min(end, begin + kAheadPages);
+    // Recent pages may be absent, too, and their blocks are read by what stands with an index.
+    if (!slice.indexes.empty()) end = std::max(end, slice.position / kPageTokens);
+    if (end <= begin) continue;
     counts_.push_back({slice.indexed_pages, end});
-    const KvPages more = slice.pages.subspan(begin, end - begin);
-    pages_.insert(pages_.end(), more.begin(), more.end());
+    Absent absent = {&slice, {}};
+    for (int64_t page = begin; page < end; ++page) {
+      if (slice.pages[page] != nullptr) {
+        in_memory_.push_back({slice.all_indexes()[page], slice.pages[page]});
+      } else {
+        absent.pages.push_back(static_cast<int32_t>(page));
+      }
+    }
+    if (absent.pages.empty()) continue;
+    CHECK(slice.absent != nullptr && !slice.indexes.empty());
+    absent_.push_back(std::move(absent));
   }
-  // Sequences may share pages, and two threads must not write the same one.
-  std::ranges::sort(pages_);
-  pages_.erase(std::ranges::unique(pages_).begin(), pages_.end());
-  CHECK(pages_.empty() || pages_.front() != nullptr);
+  // Sequences may share pages, and two threads must not write the same index.
+  std::ranges::sort(in_memory_);
+  in_memory_.erase(std::ranges::unique(in_memory_).begin(), in_memory_.end());
 }
 
-void PageIndexer::index(int layer) {
-  if (pages_.empty()) return;
+Status PageIndexer::index(int layer) {
+  if (counts_.empty()) return {};
+  run(layer, in_memory_);
+  for (const Absent& absent : absent_) RETURN_IF_ERROR(index_absent(layer, absent));
+  if (layer + 1 < layout_.layers) return {};
+  for (const Count& count : counts_) *count.pages = count.raised;
+  return {};
+}
+
+Status PageIndexer::index_absent(int layer, const Absent& absent) {
+  const size_t stride = layout_.part_stride();
+  const size_t parts_max = std::min(parts_max_, absent.pages.size());
+  const AlignedBytes memory = allocate_aligned(parts_max * stride + kReadAlignment);
+  uint8_t* const parts = memory.get() +
+                         round_up(reinterpret_cast<uintptr_t>(memory.get()), kReadAlignment) -
+                         reinterpret_cast<uintptr_t>(memory.get());
+  const Slice& slice = *absent.slice;
+  std::vector<Page> pages;
+  for (std::span<const int32_t> left = absent.pages; !left.empty();) {
+    const auto read = left.first(std::min(left.size(), parts_max));
+    const int64_t begin_us = system_clock().monotonic_us();
+    RETURN_IF_ERROR(slice.absent->read(layer, read, parts));
+    slice.absent->waited(system_clock().monotonic_us() - begin_us);
+    pages.clear();
+    // A part has the bytes of one layer only, and offsets count from the beginning of a page.
+    const uint8_t* part = parts - layout_.part_bytes() * layer;
+    for (const int32_t page : read) {
+      pages.push_back({slice.all_indexes()[page], part});
+      part += stride;
+    }
+    run(layer, pages);
+    left = left.subspan(read.size());
+  }
+  return {};
+}
+
+void PageIndexer::run(int layer, std::span<const Page> pages) {
   const size_t floats = round_up(index_page_scratch_floats(layout_.head_dim), size_t{16});
   if (!scratch_) scratch_ = allocate_aligned(floats * sizeof(float) * pool_.threads());
-  pool_.run(static_cast<int>(pages_.size()) * layout_.kv_heads, [&](int task, int thread) {
-    uint8_t* page = pages_[task / layout_.kv_heads];
+  pool_.run(static_cast<int>(pages.size()) * layout_.kv_heads, [&](int task, int thread) {
+    const Page& page = pages[task / layout_.kv_heads];
     const int head = task % layout_.kv_heads;
-    index_page(layout_.type, layout_.head_dim, page + layout_.key_offset(layer, head),
+    const uint8_t* const block = page.bytes + layout_.key_offset(layer, head);
+    index_page(layout_.type, layout_.head_dim, block,
                reinterpret_cast<float*>(scratch_.get()) + thread * floats,
-               page + layout_.index_offset(layer, head));
+               page.index + layout_.index_offset(layer, head));
+    const uint64_t checksum = packed_checksum({block, layout_.block_bytes()});
+    std::memcpy(page.index + layout_.block_checksum_offset(layer, head), &checksum,
+                sizeof checksum);
   });
-  if (layer + 1 < layout_.layers) return;
-  for (const Count& count : counts_) *count.pages = count.raised;
 }
 
 }  // namespace cascade

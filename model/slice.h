@@ -10,8 +10,8 @@
 
 namespace cascade {
 
-// Reads K and V of one sequence that are not in memory, in parts: a part is one layer of a page,
-// KvLayout::part_bytes() bytes. One thread at a time.
+// Reads K and V of one sequence that are not in memory: parts, which are one layer of a page,
+// KvLayout::part_bytes() bytes, or blocks, which are one KV head of a part. One thread at a time.
 class KvPartReader {
  public:
   virtual ~KvPartReader() = default;
@@ -20,6 +20,10 @@ class KvPartReader {
   // overwritten. Parts are verified. After an error, all of `to` may have been overwritten. Does
   // not throw.
   virtual Status read(int layer, std::span<const int32_t> pages, uint8_t* to) = 0;
+  // The same for blocks of pages that have an index: number page * kv_heads + head. What is read of
+  // each is at a multiple of KvLayout::block_stride(); KvLayout::block_shift() says where the block
+  // begins. Blocks are verified by the checksums that stand with the indexes.
+  virtual Status read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) = 0;
   // The forward pass waited this long for a read, and computed nothing meanwhile. Comes from the
   // thread of the pass.
   virtual void waited(int64_t /*us*/) {}
@@ -31,7 +35,7 @@ struct Slice {
   int64_t position = 0;                // of the first token; position + size <= 64 * pages.size()
   // The pages of the whole chain. Slots from `position` on are written; their pages are in memory.
   // A page before them may be nullptr if `absent` reads it, or if no token of the slice sees it in
-  // any layer (unseen_pages()). If `attention` selects, all pages are in memory.
+  // any layer (unseen_pages()).
   KvPages pages;
   // Which tokens' final hidden states are wanted: the last `outputs` of the slice.
   int outputs = 0;
@@ -39,10 +43,16 @@ struct Slice {
   AttentionMode attention = {};
   // How many of the first pages have an index. The pass writes the index of each further page from
   // which a token at the slice's last position may choose (select_candidates()), or of some of them
-  // if `attention` does not select, and raises the number. These pages are in memory, with room for
-  // an index (KvLayout::indexed_page_bytes()). Needed if `attention` selects; nullptr: no index is
-  // written.
+  // if `attention` does not select, and raises the number. With `indexes`, it writes those of all
+  // pages before the slice. Needed if `attention` selects; nullptr: no index is written.
   int64_t* indexed_pages = nullptr;
+  // [pages]: the index of `layer` and `head` of page p is at indexes[p] +
+  // KvLayout::index_offset(layer, head). Empty: it follows K and V in the page, which has room for
+  // it (KvLayout::indexed_page_bytes()); then no page that is to be indexed is absent.
+  KvPages indexes = {};
+
+  // Where the index of each page is, as `indexes` says it.
+  KvPages all_indexes() const { return indexes.empty() ? pages : indexes; }
 };
 
 // One token of a pass; `slice` is the index of its slice.

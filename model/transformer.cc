@@ -48,7 +48,7 @@ KvLayout kv_layout(const ModelConfig& config, KvType type) {
   // Whole cache lines, so that every block is aligned.
   layout.key_block_bytes = round_up(key_block_bytes(type, config.head_dim), size_t{64});
   layout.value_block_bytes = round_up(value_block_bytes(type, config.head_dim), size_t{64});
-  layout.page_index_bytes = page_index_bytes(config.head_dim);
+  layout.page_index_bytes = page_index_bytes(config.head_dim) + sizeof(uint64_t);
   return layout;
 }
 
@@ -159,7 +159,7 @@ Status Transformer::run_layers(std::span<const Slice> slices) {
   for (int layer = 0; layer < config_.layers; ++layer) {
     const LayerWeights& w = weights_.layers[layer];
     project_qkv(w, slices, layer);
-    attention_pass_.index_pages(layer);
+    RETURN_IF_ERROR(attention_pass_.index_pages(layer));
     if (layer == config_.layers - 1) {
       // The last layer's K and V are written; from here on only the wanted rows matter.
       keep_output_rows();

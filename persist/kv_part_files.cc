@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <thread>
 #include <utility>
@@ -26,6 +27,17 @@ struct FreeMemory {
   void operator()(uint8_t* memory) const { std::free(memory); }
 };
 using AlignedMemory = std::unique_ptr<uint8_t, FreeMemory>;
+
+uint64_t in_blocks(uint64_t bytes) {
+  return round_up(bytes, uint64_t{kKvBlockBytes});
+}
+
+const RangeRead* range_of(const PartRead&) {
+  return nullptr;
+}
+const RangeRead* range_of(const RangeRead& read) {
+  return &read;
+}
 
 AlignedMemory allocate_blocks(uint64_t bytes) {
   AlignedMemory memory(static_cast<uint8_t*>(std::aligned_alloc(kKvBlockBytes, bytes)));
@@ -51,53 +63,92 @@ Result<std::shared_ptr<const KvPartFiles::File>> KvPartFiles::open(int64_t numbe
 }
 
 // The tasks that read the parts. On an error, `unread` says which part has it.
-Result<std::vector<KvPartFiles::Task>> KvPartFiles::plan(std::span<const PartRead> parts,
+template <class Read>
+Result<std::vector<KvPartFiles::Task>> KvPartFiles::plan(std::span<const Read> reads,
                                                          UnreadPart& unread) {
   std::vector<Task> tasks;
   std::map<int64_t, std::shared_ptr<const File>> files;  // a file has some hundred pages
-  for (const PartRead& part : parts) {
+  for (const Read& read : reads) {
     unread.index = tasks.size();
-    auto page = leases_.find(part.lease);
+    auto page = leases_.find(read.lease);
     if (page == nullptr) return not_found("page", "is not leased");
     std::shared_ptr<const File>& file = files[page->file];
     if (file == nullptr) {
       ASSIGN_OR_RETURN(file, open(page->file));
     }
-    tasks.push_back({std::move(page), file, part.to, {}});
+    tasks.push_back({std::move(page), file, read.to, range_of(read), {}});
   }
   return tasks;
 }
 
-void KvPartFiles::read_part(size_t part, Task& task) const {
+void KvPartFiles::read_task(size_t part, Task& task) const {
   const LeasedPage& page = *task.page;
   CHECK(part < page.parts.size());
   uint64_t offset = page.offset;
-  for (size_t i = 0; i < part; ++i) {
-    offset += round_up(uint64_t{page.parts[i].bytes}, uint64_t{kKvBlockBytes});
-  }
+  for (size_t i = 0; i < part; ++i) offset += in_blocks(page.parts[i].bytes);
   const KvPart& stored = page.parts[part];
-  const uint64_t bytes = round_up(uint64_t{stored.bytes}, uint64_t{kKvBlockBytes});
   const bool compressed = stored.bytes < page.part_bytes;
-  const AlignedMemory frame = compressed ? allocate_blocks(bytes) : nullptr;
-  uint8_t* const to = compressed ? frame.get() : task.to;
-  const auto read =
-      read_parts_fully(calls_, task.file->fd.fd(), {{to, bytes}}, offset, task.file->path);
-  if (!read.ok()) {
-    task.refused_direct = task.file->direct && errno == EINVAL;
-    task.error = read.error();
-    return;
+  Result<bool> good = true;
+  if (task.range == nullptr) {
+    good = read_part(stored, offset, task, task.to);
+  } else if (!compressed) {
+    good = read_range(offset, task);
+  } else {
+    const RangeRead& range = *task.range;
+    const AlignedMemory whole = allocate_blocks(in_blocks(page.part_bytes));
+    good = read_part(stored, offset, task, whole.get());
+    if (good.ok() && *good) {
+      CHECK(range.begin + range.bytes <= page.part_bytes);
+      std::memcpy(task.to + range.begin % kKvBlockBytes, whole.get() + range.begin, range.bytes);
+    }
   }
-  const bool good = *read == bytes && kv_checksum({to, stored.bytes}) == stored.checksum &&
-                    (!compressed || unpack_part(stored, page.part_bytes, to, task.to));
-  if (good) return;
-  task.error = damaged_page({page.file, page.offset - kKvBlockBytes, 0},
-                            "has a damaged part " + std::to_string(part));
+  if (!good.ok()) {
+    task.error = good.error();
+  } else if (!*good) {
+    task.error = damaged_page({page.file, page.offset - kKvBlockBytes, 0},
+                              "has a damaged part " + std::to_string(part));
+  }
+}
+
+// Reads a part, which is stored from `offset` on, into `to`; false if it is damaged.
+Result<bool> KvPartFiles::read_part(const KvPart& stored, uint64_t offset, Task& task,
+                                    uint8_t* to) const {
+  const uint64_t part_bytes = task.page->part_bytes;
+  const uint64_t bytes = in_blocks(stored.bytes);
+  const bool compressed = stored.bytes < part_bytes;
+  const AlignedMemory frame = compressed ? allocate_blocks(bytes) : nullptr;
+  uint8_t* const read_to = compressed ? frame.get() : to;
+  ASSIGN_OR_RETURN(const bool all, read_bytes(task, read_to, bytes, offset));
+  return all && kv_checksum({read_to, stored.bytes}) == stored.checksum &&
+         (!compressed || unpack_part(stored, part_bytes, read_to, to));
+}
+
+// The same for the task's range of a part that is not compressed.
+Result<bool> KvPartFiles::read_range(uint64_t offset, Task& task) const {
+  const RangeRead& range = *task.range;
+  CHECK(range.bytes > 0 && range.begin + range.bytes <= task.page->part_bytes);
+  const uint64_t begin = range.begin / kKvBlockBytes * kKvBlockBytes;
+  const uint64_t bytes = in_blocks(range.begin + range.bytes) - begin;
+  ASSIGN_OR_RETURN(const bool all, read_bytes(task, task.to, bytes, offset + begin));
+  const uint8_t* const wanted = task.to + range.begin % kKvBlockBytes;
+  return all && kv_checksum({wanted, range.bytes}) == range.checksum;
+}
+
+// False if the file has fewer bytes. On an error, it notes whether the system's cache cannot be
+// left out.
+Result<bool> KvPartFiles::read_bytes(Task& task, uint8_t* to, uint64_t bytes,
+                                     uint64_t offset) const {
+  const File& file = *task.file;
+  const auto read = read_parts_fully(calls_, file.fd.fd(), {{to, bytes}}, offset, file.path);
+  if (read.ok()) return *read == bytes;
+  task.refused_direct = file.direct && errno == EINVAL;
+  return read.error();
 }
 
 void KvPartFiles::run(size_t part, std::span<Task> tasks) const {
   std::atomic<size_t> next{0};
   const auto work = [&] {
-    for (size_t i = next++; i < tasks.size(); i = next++) read_part(part, tasks[i]);
+    for (size_t i = next++; i < tasks.size(); i = next++) read_task(part, tasks[i]);
   };
   const size_t threads =
       std::min(static_cast<size_t>(reads_at_once_), tasks.size() / kPartsOfThread);
@@ -106,10 +157,11 @@ void KvPartFiles::run(size_t part, std::span<Task> tasks) const {
   work();
 }
 
-std::optional<UnreadPart> KvPartFiles::read(size_t part, std::span<const PartRead> parts) {
+template <class Read>
+std::optional<UnreadPart> KvPartFiles::read_all(size_t part, std::span<const Read> reads) {
   while (true) {
     UnreadPart unread;
-    auto tasks = plan(parts, unread);
+    auto tasks = plan(reads, unread);
     if (!tasks.ok()) {
       unread.error = tasks.error();
       return unread;
@@ -123,6 +175,14 @@ std::optional<UnreadPart> KvPartFiles::read(size_t part, std::span<const PartRea
     }
     direct_ = false;
   }
+}
+
+std::optional<UnreadPart> KvPartFiles::read(size_t part, std::span<const PartRead> parts) {
+  return read_all(part, parts);
+}
+
+std::optional<UnreadPart> KvPartFiles::read(size_t part, std::span<const RangeRead> ranges) {
+  return read_all(part, ranges);
 }
 
 }  // namespace cascade

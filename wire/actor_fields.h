@@ -92,6 +92,8 @@ void fields(A& a, M& m) {
   a.optional("sample", m.sample);
   a.required("attention", m.attention);
   a.optional("index_pages", m.index_pages);
+  a.numbers("index_memory", m.index_memory);
+  a.optional("indexed_pages", m.indexed_pages);
 }
 
 template <class A, Is<PrefillDone> M>
@@ -123,6 +125,8 @@ void fields(A& a, M& m) {
   a.required("attention", m.attention);
   a.required("drafts", m.drafts);
   a.required("draft_record", m.draft_record);
+  a.numbers("index_memory", m.index_memory);
+  a.optional("indexed_pages", m.indexed_pages);
 }
 
 template <class A, Is<DecodeJob> M>

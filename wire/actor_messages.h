@@ -97,6 +97,10 @@ struct PrefillJob {
   std::optional<SampleSpec> sample;  // set: the last token's logits give the next token
   AttentionMode attention = {};
   bool index_pages = false;  // also if `attention` does not select: later drafts will
+  // Pages of the arena that hold the indexes of the chain's pages, KvLayout::indexes_in_page()
+  // each, and how many of these indexes are there. Empty: each index follows K and V of its page.
+  std::vector<uint32_t> index_memory = {};
+  int64_t indexed_pages = 0;
 };
 
 struct PrefillDone {
@@ -130,6 +134,8 @@ struct DecodeSequence {
   AttentionMode attention = {};
   AttentionMode drafts = {};  // as AttentionChoice::drafts
   DraftRecord draft_record = {};
+  std::vector<uint32_t> index_memory = {};  // as in PrefillJob
+  int64_t indexed_pages = 0;
 };
 
 // scheduler -> decode: up to `steps_max` steps of all sequences together, and more until drafts

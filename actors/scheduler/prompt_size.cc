@@ -89,15 +89,16 @@ Error too_many_tokens(Request& request, int64_t tokens, int64_t room) {
 }
 
 Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory,
-                       std::optional<int64_t> disk) {
+                       std::optional<int64_t> disk, int64_t indexed) {
   std::string limit = "With the KV memory that this daemon has (--kv-memory) the";
-  if (disk) {
+  if (disk && *disk >= indexed) {
+    limit = "This daemon has KV memory (--kv-memory) for " + std::to_string(memory) +
+            " tokens, or for the indexes of " + std::to_string(indexed) +
+            " tokens that are on disk: the";
+  } else if (disk) {
     limit = "This daemon has KV memory (--kv-memory) for " + std::to_string(memory) +
             " tokens, and room on disk (--max-disk and free space) for " + std::to_string(*disk) +
             " tokens: the";
-  } else if (!request.attention.is_dense()) {
-    limit = "With " + to_string(request.attention) +
-            ", all of K and V must fit the KV memory of this daemon (--kv-memory), and so the";
   }
   return too_long(request, ErrorCode::kResourceExhausted, limit, std::max(memory, disk.value_or(0)),
                   in_tokens(tokens));

@@ -37,9 +37,10 @@ const char* prompt_field(const wire::GenerateRequest& params);
 // length is" and "reduce the length of" to shorten what they send.
 Error too_many_tokens(Request& request, int64_t tokens, int64_t room);
 // Does the same if the context is long enough, but the KV memory has room for only `memory` tokens,
-// and the disk for only `disk` tokens. nullopt: the request must fit memory.
+// and memory and disk together for only `disk` tokens. nullopt: the request must fit memory.
+// Memory has room for the indexes of `indexed` tokens (PageSpills::tokens_max()).
 Error too_many_to_hold(Request& request, int64_t tokens, int64_t memory,
-                       std::optional<int64_t> disk);
+                       std::optional<int64_t> disk, int64_t indexed);
 // Returns the error for a prompt longer than the KV memory whose window, sinks and slices need
 // memory for `needed` tokens, when there is room for `memory` tokens.
 Error window_too_long(const Request& request, int64_t needed, int64_t memory);

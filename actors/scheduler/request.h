@@ -73,7 +73,7 @@ struct Request {
     int64_t text_bytes = 0;
   } counted;
   bool reader = false;  // its sequence may be longer than memory (disk/page_spills.h)
-  // The most pages that the whole generation may take; of a reader, its working pages.
+  // The most pages that the whole generation may take; of a reader, PageSpills::promised_pages().
   int64_t pages_promised = 0;
   int64_t pin_promised = 0;      // of these, for the pin of its output
   int overtaken = 0;             // later requests that started while this one waited for pages

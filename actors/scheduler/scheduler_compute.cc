@@ -18,14 +18,23 @@ constexpr size_t kDecodeBytesMax = wire::kMessageBytesMax / 2;
 size_t decode_bytes(const Request& request) {
   constexpr size_t kOtherBytes = 1024;
   const wire::SampleSpec& sample = request.sample;
-  size_t numbers = request.sequence->pages().size() + request.end_tokens.size() +
-                   sample.history.size() + 2 * sample.bias_tokens.size();
+  size_t numbers = request.sequence->pages().size() + request.sequence->indexes().pages.size() +
+                   request.end_tokens.size() + sample.history.size() +
+                   2 * sample.bias_tokens.size();
   size_t bytes = kOtherBytes;
   if (sample.constraint) {
     numbers += sample.constraint->tokens.size();
     bytes += sample.constraint->grammar.schema.size();
   }
   return bytes + numbers * sizeof(int32_t);
+}
+
+// `Job` is a PrefillJob or a sequence of a DecodeJob.
+template <class Job>
+void put_pages(const ChainSequence& sequence, Job& job) {
+  job.pages = sequence.pages();
+  job.index_memory = sequence.indexes().pages;
+  job.indexed_pages = sequence.indexes().count;
 }
 
 // Returns the time until the request's first token, if nothing else comes. That is the time to
@@ -42,7 +51,7 @@ double us_before_answer(const Request& request, const RequestTable& requests,
   const auto size = [](const Request& other) { return static_cast<int64_t>(other.chain().size()); };
   const auto left = [&](const Request& other) { return size(other) - done(other); };
   const auto us = [&](const Request& other) {
-    const double waits = other.reader ? spills.wait_us(done(other), size(other)) : 0;
+    const double waits = other.reader ? spills.wait_us(other, done(other), size(other)) : 0;
     return time.us(done(other), size(other), other.attention) + waits;
   };
   const bool waits = request.state == RequestState::kWaiting;
@@ -149,51 +158,10 @@ void SchedulerCore::end_prompt(Request& request) {
   requests_.decode(request);  // its next token was sampled before the preemption
 }
 
-// Computes a lost page of a reader again. False if there is none, or no room for it now.
-bool SchedulerCore::dispatch_repair() {
-  const auto lost =
-      disk_.spills.next_lost([this](const Request& request) { return in_flight(request); });
-  if (!lost) return false;
-  ChainSequence& sequence = *lost->reader->sequence;
-  const auto memory = sequence.reserve_lost(lost->page);
-  if (!memory) return false;
-  sequence.refresh();
-  wire::PrefillJob job;
-  job.job = jobs_.next();
-  job.position = static_cast<int64_t>(lost->page) * kPageTokens;
-  const auto tokens = std::span(sequence.tokens()).subspan(lost->page * kPageTokens, kPageTokens);
-  job.token_ids.assign(tokens.begin(), tokens.end());
-  job.pages.assign(sequence.pages().begin(),
-                   sequence.pages().begin() + static_cast<ptrdiff_t>(lost->page));
-  job.pages.push_back(*memory);
-  compute_.slices.put(job.job, {{lost->reader->handle},
-                                false,
-                                job.token_ids,
-                                job.position,
-                                InFlight::Repair{lost->page, *memory}});
-  outbox_.send(Actor::kPrefill, std::move(job));
-  return true;
-}
-
-// A lost page was computed again, or could not be.
-void SchedulerCore::page_repaired(Request& request, const InFlight::Repair& repair,
-                                  const wire::PrefillDone& done) {
-  if (done.error || done.lost_page) {
-    request.sequence->give_back(repair.memory);
-    if (done.lost_page) disk_.spills.lose(request, *done.lost_page);
-    if (done.error) return fail(request, *done.error);
-  } else {
-    request.sequence->restore(repair.page, repair.memory, clock_.wall_us());
-    request.written_tokens = 0;  // the page is written again
-    write_prompt_behind(request);
-  }
-  (void)end_if_pending(request);
-}
-
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   CHECK(slice_end > request.sequence->committed());
   // The pages were promised, but they may have been pinned a moment ago.
-  if (!request.sequence->reserve(slice_end)) {
+  if (!request.sequence->reserve(slice_end) || !disk_.spills.reserve_indexes(request, slice_end)) {
     if (!request.reader) preempt(request);
     return;
   }
@@ -203,7 +171,7 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.job = jobs_.next();
   job.position = request.sequence->committed();
   job.token_ids.assign(chain.begin() + job.position, chain.begin() + slice_end);
-  job.pages = request.sequence->pages();
+  put_pages(*request.sequence, job);
   job.attention = request.attention;
   job.index_pages = selects(request.drafts, std::ssize(chain) + request.max_tokens);
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
@@ -232,11 +200,17 @@ void SchedulerCore::dispatch_decode(int steps) {
     return !requests_.at(handle).drafts.is_dense();
   });
   const int room = drafts ? std::max(steps, kDraftsMax + 1) : steps;
-  std::optional<bool> reads;  // readers have bursts of their own: others do not wait for the disk
+  // Readers have bursts of their own: others do not wait for the disk. Those that select have, too:
+  // beside them, nothing is read ahead.
+  const auto kind_of = [](const Request& of) {
+    return std::pair(of.reader, of.reader && of.attention.selected > 0);
+  };
+  std::optional<std::pair<bool, bool>> kind;
   for (const uint64_t handle : RequestTable::Handles(requests_.decoding())) {
     Request& request = requests_.at(handle);
-    if (!disk_.spills.is_ready(request) || request.reader != reads.value_or(request.reader))
+    if (!disk_.spills.is_ready(request) || kind.value_or(kind_of(request)) != kind_of(request)) {
       continue;
+    }
     // Requests that do not fit into a batch, or into a message, get their turn next time.
     bytes += decode_bytes(request);
     const bool full = job.sequences.size() == batch || bytes > kDecodeBytesMax;
@@ -245,11 +219,12 @@ void SchedulerCore::dispatch_decode(int steps) {
     const auto left = request.max_tokens - static_cast<int32_t>(request.sampled.size());
     const int wanted = request.reader ? steps : room;
     const int32_t most = disk_.spills.is_ready(request, std::min(wanted, left)) ? wanted : 1;
-    if (!request.sequence->reserve(position + std::min(most, left))) {
+    const int64_t end = position + std::min(most, left);
+    if (!request.sequence->reserve(end) || !disk_.spills.reserve_indexes(request, end)) {
       if (!request.reader) preempt(request);  // its pages were pinned a moment ago
       continue;
     }
-    reads = request.reader;
+    kind = kind_of(request);
     requests_.take_decode_turn(request);
     wire::DecodeSequence sequence;
     sequence.sequence = request.handle;
@@ -269,7 +244,7 @@ void SchedulerCore::dispatch_decode(int steps) {
   for (size_t i = 0; i < burst.requests.size(); ++i) {
     Request& request = requests_.at(burst.requests[i]);
     if (request.reader) request.sequence->refresh();
-    job.sequences[i].pages = request.sequence->pages();
+    put_pages(*request.sequence, job.sequences[i]);
   }
   compute_.bursts.put(job.job, std::move(burst));
   outbox_.send(Actor::kDecode, std::move(job));
@@ -345,6 +320,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
       compute_.speed.add_prefill(tokens, done.compute_us, job.position);
     }
   }
+  if (job.repair) done.selected_tokens = 0;  // they were counted when the page was new
   counters_.tokens_selected += done.selected_tokens;
   if (job.idle) return idle_.computed(job.tokens, done.error.has_value());
   if (!requests_.decoding().empty()) compute_.prompt_budget.prefilled(done.compute_us);

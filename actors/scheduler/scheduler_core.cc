@@ -75,7 +75,7 @@ void warn_of_memory(const SchedulerOptions& options, const AttentionMode& seen, 
                     const PageArena& arena) {
   const int64_t needed =
       working_pages(seen, model.config.context_tokens_max, options.planner.slice_tokens_max);
-  if (seen.is_dense() || needed <= static_cast<int64_t>(arena.page_count())) return;
+  if (seen.window == 0 || needed <= static_cast<int64_t>(arena.page_count())) return;
   spdlog::warn(
       "attention = {} needs KV memory for {} tokens at a time, and kv_memory has room for {}: "
       "longer prompts in this mode are refused",
@@ -117,7 +117,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            }},
           {},
           {options_.keep_pages && static_cast<size_t>(model.config.layers) <= kKvPartsMax,
-           {arena.page_count(), model.kv_layout.page_bytes()},
+           {arena.page_count(), model.kv_layout.page_bytes(), model.kv_layout.indexes_in_page()},
            options_.reader_slices,
            compute_.speed.prefill_time(),
            clock_,

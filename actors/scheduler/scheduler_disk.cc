@@ -1,6 +1,7 @@
 // Long prompts are written while they are computed; pages that were read are given to their
-// sequences.
+// sequences; lost pages are computed again.
 #include "actors/scheduler/scheduler_core.h"
+#include "cache/attention_pages.h"
 
 namespace cascade {
 namespace {
@@ -68,6 +69,51 @@ bool SchedulerCore::load_advanced(Request& request, int64_t count, bool more) {
   if (request.resumed.empty()) request.miss = explain_miss(request);
   if (request.params.stream) send_progress(request);
   return false;
+}
+
+// Computes a lost page of a reader again. False if there is none, or no room for it now.
+bool SchedulerCore::dispatch_repair() {
+  const auto lost =
+      disk_.spills.next_lost([this](const Request& request) { return in_flight(request); });
+  if (!lost) return false;
+  ChainSequence& sequence = *lost->reader->sequence;
+  if (!disk_.spills.reserve_indexes(*lost->reader, sequence.committed())) return false;
+  const auto memory = sequence.reserve_lost(lost->page);
+  if (!memory) return false;
+  sequence.refresh();
+  wire::PrefillJob job;
+  job.job = jobs_.next();
+  job.position = static_cast<int64_t>(lost->page) * kPageTokens;
+  const auto tokens = std::span(sequence.tokens()).subspan(lost->page * kPageTokens, kPageTokens);
+  job.token_ids.assign(tokens.begin(), tokens.end());
+  job.pages.assign(sequence.pages().begin(),
+                   sequence.pages().begin() + static_cast<ptrdiff_t>(lost->page));
+  job.pages.push_back(*memory);
+  job.attention = lost->reader->attention;
+  job.index_memory = sequence.indexes().pages;
+  job.indexed_pages = sequence.indexes().count;
+  const auto depth = static_cast<int64_t>(
+      attention_work(job.attention, model_.config.layers, job.position, job.position + 1));
+  compute_.slices.put(
+      job.job,
+      {{lost->reader->handle}, false, job.token_ids, depth, InFlight::Repair{lost->page, *memory}});
+  outbox_.send(Actor::kPrefill, std::move(job));
+  return true;
+}
+
+// A lost page was computed again, or could not be.
+void SchedulerCore::page_repaired(Request& request, const InFlight::Repair& repair,
+                                  const wire::PrefillDone& done) {
+  if (done.error || done.lost_page) {
+    request.sequence->give_back(repair.memory);
+    if (done.lost_page) disk_.spills.lose(request, *done.lost_page);
+    if (done.error) return fail(request, *done.error);
+  } else {
+    request.sequence->restore(repair.page, repair.memory, clock_.wall_us());
+    request.written_tokens = 0;  // the page is written again
+    write_prompt_behind(request);
+  }
+  (void)end_if_pending(request);
 }
 
 // A job that worked on the request has ended. True if the request was to end with it, and has.

@@ -231,6 +231,8 @@ bool SchedulerCore::start(Request& request) {
   keep_end_of_prompt(request);
   const int64_t reused = request.sequence->reuse(reads || stored.tokens > 0 ? whole : wanted,
                                                  clock_.wall_us(), first_start);
+  // Before others pin what was promised. If there is no room, the next job tries again.
+  (void)disk_.spills.reserve_indexes(request, request.tokens_max());
   request.known_tokens = static_cast<int64_t>(whole.size()) + stored.tokens;
   request.loading = disk_.loader.start(*request.sequence, request.handle, wanted, stored) ||
                     (reads && disk_.spills.adopt_more(request));
@@ -335,7 +337,7 @@ Request* SchedulerCore::next_to_prefill() {
     const int64_t left = tokens_left(request);
     const int64_t begin = request.sequence->committed();
     double left_us = compute_.speed.prefill_time().us(begin, begin + left, request.attention);
-    if (request.reader) left_us += disk_.spills.wait_us(begin, begin + left);
+    if (request.reader) left_us += disk_.spills.wait_us(request, begin, begin + left);
     if (request.handle == compute_.last_prompt) left_us *= kGoesOn;
     const int64_t waited_us =
         std::max<int64_t>(0, now - request.prefill_start_us - request.computing_us);
@@ -375,12 +377,14 @@ void SchedulerCore::catch_up(Request& request) {
     request.loading = request.reader && !disk_.spills.error() && disk_.spills.adopt_more(request);
     return;
   }
+  ChainSequence::IndexMemory indexes = request.sequence->take_indexes();
   request.sequence->finish(clock_.wall_us());
   if (request.resumed.empty()) request.miss = explain_miss(request);
   request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant, request.use());
   keep_end_of_prompt(request);
   const int64_t found =
       request.sequence->reuse(wanted, clock_.wall_us(), /*observed=*/false) - committed;
+  request.sequence->put_indexes(std::move(indexes));
   if (request.resumed.empty()) request.reused_tokens += found;
   counters_.count_reused(
       committed, committed + found, found / kPageTokens * kPageTokens,

@@ -213,7 +213,8 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   } else if (tokens + 1 > memory) {
     const std::optional<int64_t> disk = disk_.room.tokens_for(request);
     if (tokens + 1 > std::max(memory, disk.value_or(0))) {
-      return fail(request, too_many_to_hold(request, tokens, memory, disk));
+      const int64_t indexed = disk_.spills.tokens_max(request.attention);
+      return fail(request, too_many_to_hold(request, tokens, memory, disk, indexed));
     }
   }
   request.max_tokens = answer_tokens(request);

@@ -9,9 +9,9 @@ namespace cascade {
 // longer than context and KV memory allow without what others have pinned. At least one token,
 // since pins may be released. If its prompt does not fit memory, or the answer that it asks for,
 // the request becomes a reader: its limit is the disk. But a prompt that fits memory becomes a
-// reader only if the disk has more room than memory, and memory has room for working pages. Only
-// dense requests become readers. If the working pages of a request with a window fit, nothing else
-// limits it.
+// reader only if the disk has more room than memory, and memory has room for what a reader is
+// promised. If the working pages of a request with a window fit, nothing else limits it: it is no
+// reader.
 int32_t SchedulerCore::answer_tokens(Request& request) {
   const int64_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
@@ -41,8 +41,9 @@ int32_t SchedulerCore::answer_tokens(Request& request) {
     const bool is_long = prompt > memory / 2 && std::min(prompt + wanted, context) > memory;
     const auto disk = is_long ? disk_.room.tokens_for(request) : std::nullopt;
     const bool must_read = prompt + 1 > memory_max;
-    const bool may_read =
-        disk > memory && disk_.spills.promised_pages() <= static_cast<int64_t>(pages);
+    const int64_t tokens = std::min({prompt + wanted, context, disk.value_or(context)});
+    const int64_t promised = disk_.spills.promised_pages(request.attention, tokens);
+    const bool may_read = disk > memory && promised <= static_cast<int64_t>(pages);
     request.reader = disk && (must_read || may_read);
     if (request.reader) most = std::min(context, *disk);
   }
@@ -55,7 +56,7 @@ Status SchedulerCore::promise_pages(Request& request, int64_t tokens) const {
   const AttentionMode seen = tenants_.widest(request.attention);
   request.pages_promised = working_pages(seen, tokens, options_.planner.slice_tokens_max);
   if (request.reader) {
-    request.pages_promised = disk_.spills.promised_pages();
+    request.pages_promised = disk_.spills.promised_pages(request.attention, tokens);
     return {};
   }
   if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {

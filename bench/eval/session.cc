@@ -61,24 +61,28 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   for (const std::string& warning : model->load.warnings) {
     std::fprintf(stderr, "cascade-eval: %s\n", warning.c_str());
   }
-  auto session = std::unique_ptr<Session>(new Session(std::move(pool), std::move(model)));
-  RETURN_IF_ERROR(session->make_room(options));
+  auto session = std::unique_ptr<Session>(new Session(options, std::move(pool), std::move(model)));
+  RETURN_IF_ERROR(session->make_room(attention));
   RETURN_IF_ERROR(session->start(attention));
   return session;
 }
 
-Session::Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model)
-    : pool_(std::move(pool)),
+Session::Session(const SessionOptions& options, std::shared_ptr<ThreadPool> pool,
+                 std::unique_ptr<Model> model)
+    : options_(options),
+      pool_(std::move(pool)),
       model_(std::move(model)),
       transformer_(model_->config, model_->weights, *model_->kernels, model_->kv_layout, *pool_) {}
 
-Status Session::make_room(const SessionOptions& options) {
+Status Session::make_room(const AttentionMode& mode) {
   const KvLayout& layout = model_->kv_layout;
   const size_t pages = (model_->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
-  if (options.kv_memory > 0) {
-    ASSIGN_OR_RETURN(spilled_, bench::SpilledChain::create(layout, static_cast<int64_t>(pages),
-                                                           static_cast<uint64_t>(options.kv_memory),
-                                                           kSpilledSliceTokens, options.spill_dir));
+  if (options_.kv_memory > 0) {
+    spilled_.reset();  // there may be no room for both
+    ASSIGN_OR_RETURN(spilled_, bench::SpilledChain::create(
+                                   layout, static_cast<int64_t>(pages),
+                                   static_cast<uint64_t>(options_.kv_memory), kSpilledSliceTokens,
+                                   options_.spill_dir, mode.selected > 0));
     return {};
   }
   ASSIGN_OR_RETURN(arena_, PageArena::create(layout.indexed_page_bytes(), pages));
@@ -89,10 +93,8 @@ Status Session::make_room(const SessionOptions& options) {
 }
 
 Status Session::start(const AttentionMode& mode) {
-  if (spilled_ && mode.selected > 0) {
-    return invalid_argument("--kv-memory",
-                            "cannot be used with select, which needs all of K and V in memory");
-  }
+  const bool lacks_indexes = spilled_ && mode.selected > 0 && spilled_->indexes().empty();
+  if (lacks_indexes) RETURN_IF_ERROR(make_room(mode));
   attention_ = mode;
   clear();
   return {};
@@ -118,7 +120,8 @@ Status Session::forward(std::span<const int32_t> ids, int outputs, float* hidden
                          static_cast<int>(wanted),
                          spilled_.get(),
                          attention_,
-                         attention_.selected > 0 ? &indexed_pages_ : nullptr};
+                         attention_.selected > 0 ? &indexed_pages_ : nullptr,
+                         spilled_ ? spilled_->indexes() : KvPages()};
     RETURN_IF_ERROR(transformer_.forward(std::span(&slice, 1), hidden));
     hidden += wanted * model_->config.hidden_size;
     length_ += size;

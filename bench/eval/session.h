@@ -64,7 +64,7 @@ class Session {
   int64_t selected_tokens() const { return transformer_.selected_tokens(); }
 
   // Forgets the chain, and attends in `mode` from now on. Errors: kInvalidArgument, field
-  // "--kv-memory": the mode needs all of K and V in memory.
+  // "--kv-memory": it has no room for the indexes of pages; then the session is not used again.
   Status start(const AttentionMode& mode);
   // Forgets the chain.
   void clear() { cut(0); }
@@ -89,15 +89,17 @@ class Session {
   }
 
  private:
-  Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model);
+  Session(const SessionOptions& options, std::shared_ptr<ThreadPool> pool,
+          std::unique_ptr<Model> model);
 
-  // Makes room for the K and V of a whole context.
-  Status make_room(const SessionOptions& options);
+  // Makes room for the K and V of a whole context, in `mode`.
+  Status make_room(const AttentionMode& mode);
   // Writes the hidden states of the last `outputs` of the appended tokens to `hidden`.
   // Precondition: fits(). Errors: those of SpilledChain.
   Status forward(std::span<const int32_t> ids, int outputs, float* hidden);
   Status fits(int64_t tokens) const;
 
+  const SessionOptions options_;
   std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<Model> model_;
   AttentionMode attention_;

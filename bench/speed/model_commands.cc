@@ -33,6 +33,7 @@ struct Demand {
   const char* tokens_option;
   const char* memory_option;
   int64_t kv_memory;  // the most bytes of K and V in memory; 0: all of them
+  bool selects;       // in some mode
 
   int64_t pages() const { return sequences * pages_of(tokens); }
 };
@@ -111,7 +112,7 @@ class Bench {
       ASSIGN_OR_RETURN(bench->spilled_,
                        SpilledChain::create(model.kv_layout, demand.pages(),
                                             static_cast<uint64_t>(demand.kv_memory), kSliceTokens,
-                                            options.spill_dir));
+                                            options.spill_dir, demand.selects));
     } else {
       ASSIGN_OR_RETURN(bench->arena_,
                        PageArena::create(model.kv_layout.indexed_page_bytes(), demand.pages()));
@@ -200,19 +201,15 @@ class Bench {
   // Brings the pages of tokens [begin, end) into memory, and returns the slice of these tokens.
   Result<Slice> slice_of(BenchSequence& sequence, int64_t begin, int64_t end, int outputs) {
     const auto ids = std::span(ids_).subspan(begin, end - begin);
+    // The pages from `begin` on are filled anew.
+    sequence.indexed_pages = std::min(sequence.indexed_pages, begin / kPageTokens);
+    int64_t* const indexed = mode_.selected > 0 ? &sequence.indexed_pages : nullptr;
     if (sequence.spilled == nullptr) {
-      // The pages from `begin` on are filled anew.
-      sequence.indexed_pages = std::min(sequence.indexed_pages, begin / kPageTokens);
-      return Slice{ids,
-                   begin,
-                   sequence.pages,
-                   outputs,
-                   nullptr,
-                   mode_,
-                   mode_.selected > 0 ? &sequence.indexed_pages : nullptr};
+      return Slice{ids, begin, sequence.pages, outputs, nullptr, mode_, indexed};
     }
-    RETURN_IF_ERROR(sequence.spilled->bring(begin, end));
-    return Slice{ids, begin, sequence.spilled->pages(), outputs, sequence.spilled, mode_};
+    SpilledChain& chain = *sequence.spilled;
+    RETURN_IF_ERROR(chain.bring(begin, end));
+    return Slice{ids, begin, chain.pages(), outputs, &chain, mode_, indexed, chain.indexes()};
   }
 
   void logits(const float* hidden, int rows) {
@@ -355,14 +352,13 @@ Result<std::vector<AttentionMode>> modes_of(const ModelBenchOptions& options) {
   for (const std::string& text : options.attention) {
     const Result<AttentionMode> mode = parse_attention_mode(text);
     if (!mode.ok()) return invalid_argument("--attention", mode.error().message);
-    if (mode->selected > 0 && options.kv_memory > 0) {
-      return invalid_argument("--attention",
-                              "select needs all of K and V in memory, so it cannot be "
-                              "used with --kv-memory");
-    }
     modes.push_back(*mode);
   }
   return modes;
+}
+
+bool selects_in_any(std::span<const AttentionMode> modes) {
+  return std::ranges::any_of(modes, [](const AttentionMode& mode) { return mode.selected > 0; });
 }
 
 // Computes tokens [0, end) in the quickest of the modes.
@@ -385,8 +381,12 @@ Status prefill(const ModelBenchOptions& options) {
   const std::vector<int64_t> lengths =
       options.tokens.empty() ? lengths_within(room, {512, 2048, 8192}) : options.tokens;
   const int64_t longest = std::ranges::max(lengths) + depth;
-  const Demand demand = {longest, 1, options.tokens.empty() ? "--depth" : "--tokens",
-                         options.kv_memory > 0 ? "--kv-memory" : "--tokens", options.kv_memory};
+  const Demand demand = {longest,
+                         1,
+                         options.tokens.empty() ? "--depth" : "--tokens",
+                         options.kv_memory > 0 ? "--kv-memory" : "--tokens",
+                         options.kv_memory,
+                         selects_in_any(modes)};
   RETURN_IF_ERROR(check_context(demand, config));
   ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "prefill", demand));
   RETURN_IF_ERROR(fill(*bench, modes, depth));
@@ -426,8 +426,9 @@ Status decode(const ModelBenchOptions& options) {
     return invalid_argument("--shared-prefix",
                             "needs several sequences; with --kv-memory there is one");
   }
-  const Demand demand = {longest, std::ranges::max(options.batches), "--depth",
-                         options.kv_memory > 0 ? "--kv-memory" : "--batch", options.kv_memory};
+  const Demand demand = {longest,           std::ranges::max(options.batches),
+                         "--depth",         options.kv_memory > 0 ? "--kv-memory" : "--batch",
+                         options.kv_memory, selects_in_any(modes)};
   RETURN_IF_ERROR(check_context(demand, config));
   ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "decode", demand));
   RETURN_IF_ERROR(fill(*bench, modes, longest - kDecodeSteps));

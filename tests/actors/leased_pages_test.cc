@@ -7,8 +7,10 @@
 #include <memory>
 
 #include "actors/engine.h"
+#include "actors/job_pages.h"
 #include "actors/store_actor.h"
 #include "cache/chain_key.h"
+#include "kernels/packed_matrix.h"
 #include "tests/actors/scheduler_world.h"
 #include "tests/failing_file_calls.h"
 #include "tests/persist/memory_disk.h"
@@ -169,6 +171,43 @@ TEST(LeasedPages, jobs_have_the_bits_of_jobs_with_all_pages_in_memory) {
   EXPECT_EQ(decoded.sequences[0].token_ids, decoded.sequences[1].token_ids);
   EXPECT_EQ(decoded.sequences[0].logprobs, decoded.sequences[1].logprobs);
   EXPECT_EQ(world.page_bytes(10), world.page_bytes(3));
+}
+
+// Blocks of leased pages, one head of each, are verified by what stands with the indexes.
+TEST(LeasedPages, blocks_are_read_alone_and_a_damaged_one_is_named) {
+  LeasedWorld world;
+  const KvLayout& layout = demo_model().kv_layout;
+  const std::vector<uint32_t> index_memory = {12};
+  const std::vector<uint32_t> chain = world.leased_chain(10);
+  JobPages job(world.engine().arena, layout, world.engine().files, chain, {index_memory, 3});
+  const int layer = 1;
+  const auto block_of = [&](int32_t number) {
+    const int head = number % layout.kv_heads;
+    return std::span(world.engine().arena.data(world.pages[number / layout.kv_heads]) +
+                         layout.key_offset(layer, head),
+                     layout.block_bytes());
+  };
+  const std::vector<int32_t> numbers = {1, layout.kv_heads, 3 * layout.kv_heads - 1};
+  for (const int32_t number : numbers) {
+    const uint64_t checksum = kv_checksum(block_of(number));
+    std::memcpy(job.indexes()[number / layout.kv_heads] +
+                    layout.block_checksum_offset(layer, number % layout.kv_heads),
+                &checksum, sizeof checksum);
+  }
+  const AlignedBytes memory = allocate_aligned(numbers.size() * layout.block_stride() + 4096);
+  uint8_t* const to =
+      memory.get() + (4096 - reinterpret_cast<uintptr_t>(memory.get()) % 4096) % 4096;
+  ASSERT_TRUE(ok(job.read_blocks(layer, numbers, to)));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const uint8_t* const read =
+        to + i * layout.block_stride() + layout.block_shift(numbers[i] % layout.kv_heads);
+    EXPECT_EQ(std::memcmp(read, block_of(numbers[i]).data(), layout.block_bytes()), 0) << i;
+  }
+  EXPECT_GT(job.reading().bytes, 0);
+  EXPECT_FALSE(job.failed());
+  job.indexes()[1][layout.block_checksum_offset(layer, 0)] ^= 1;
+  EXPECT_EQ(job.read_blocks(layer, numbers, to).error().code, ErrorCode::kDataCorrupt);
+  EXPECT_EQ(job.lost_page(), 1);
 }
 
 TEST(LeasedPages, a_damaged_page_is_named_and_nobody_else_is_disturbed) {

@@ -265,23 +265,6 @@ TEST_F(SchedulerSelect, a_retained_output_is_reused_in_its_mode_and_gone_when_it
   EXPECT_EQ(answer(request_in(kSelect, next, 1)).usage.reused_tokens, 0);
 }
 
-TEST_F(SchedulerSelect, a_prompt_longer_than_memory_is_refused_although_there_is_a_disk) {
-  const std::vector<int32_t> prompt = random_tokens(int64_t{kSelectPages} * kPageTokens + 1, 50);
-  EXPECT_EQ(answer(request_in("dense", prompt, 1)).usage.completion_tokens, 1);
-  const Error error = world_->error(world_->send(request_in(kSelect, prompt, 1)));
-  EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
-  EXPECT_EQ(error.field, "prompt_token_ids");
-  EXPECT_NE(error.message.find("select:64:0"), std::string::npos) << error.message;
-  EXPECT_NE(error.message.find("--kv-memory"), std::string::npos) << error.message;
-}
-
-TEST_F(SchedulerSelect, an_answer_ends_where_memory_does) {
-  const std::vector<int32_t> prompt = random_tokens(int64_t{kSelectPages} * kPageTokens - 20, 51);
-  const wire::Final final = answer(request_in(kSelect, prompt, 100));
-  EXPECT_EQ(final.finish_reason, "length");
-  EXPECT_EQ(final.usage.completion_tokens, 20);
-}
-
 TEST_F(SchedulerSelect, the_daemon_has_a_mode_for_requests_that_name_none) {
   SchedulerOptions options;
   options.attention = *parse_attention("select:64");

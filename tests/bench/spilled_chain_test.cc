@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -22,6 +23,7 @@ KvLayout small_layout() {
   layout.head_dim = 64;
   layout.key_block_bytes = 4224;
   layout.value_block_bytes = 4224;
+  layout.page_index_bytes = 140;
   return layout;
 }
 
@@ -95,6 +97,32 @@ TEST(SpilledChain, brings_a_page_back_that_is_written_to_in_the_middle) {
   EXPECT_EQ(chain->pages()[10], nullptr);
   ASSERT_TRUE(chain->bring(10 * kPageTokens + 6, 10 * kPageTokens + 7).ok());
   EXPECT_EQ(chain->pages()[10][0], pattern(10, 0) ^ 1);
+}
+
+TEST(SpilledChain, has_the_indexes_of_all_pages_in_its_memory_if_tokens_select) {
+  const testing::TemporaryFolder folder;
+  const KvLayout layout = small_layout();
+  EXPECT_TRUE(chain_of(20, 7, folder.path())->indexes().empty());
+  const uint64_t memory = 5 * layout.page_bytes() + 20 * layout.indexes_bytes();
+  const auto create = [&](uint64_t bytes) {
+    return SpilledChain::create(layout, 20, bytes, kSliceTokens, folder.path(), true);
+  };
+  const auto chain = create(memory);
+  ASSERT_TRUE(chain.ok());
+  write_all(**chain, 20);
+  EXPECT_EQ(std::ranges::count((*chain)->pages(), nullptr), 20 - 5);
+  const KvPages indexes = (*chain)->indexes();
+  ASSERT_EQ(indexes.size(), 20u);
+  for (size_t page = 1; page < indexes.size(); ++page) {
+    EXPECT_GE(indexes[page] - indexes[page - 1], std::ptrdiff_t(layout.indexes_bytes()));
+  }
+  std::memset(indexes[0] + layout.index_offset(0, 0), 1, layout.indexes_bytes());
+  std::memset(indexes[19] + layout.index_offset(0, 0), 1, layout.indexes_bytes());
+  const auto small = create(memory - 2 * layout.page_bytes() - 1);
+  ASSERT_FALSE(small.ok());
+  EXPECT_NE(small.error().message.find("may be in and the indexes of the context, got"),
+            std::string::npos)
+      << small.error().message;
 }
 
 TEST(SpilledChain, needs_memory_for_a_slice_and_a_folder) {

@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kPartBytes = 100;
 constexpr size_t kPagesMax = 4;
 
-// A part's bytes are its layer and its page, by turns.
+// A part's bytes are its layer and its page, by turns; those of a block are 100 more than its
+// layer, and its number.
 class FakeReader : public KvPartReader {
  public:
   Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override {
@@ -33,6 +34,10 @@ class FakeReader : public KvPartReader {
     return {};
   }
 
+  Status read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) override {
+    return read(layer + 100, blocks, to);
+  }
+
   void waited(int64_t) override { ++waits; }
 
   int waits = 0;
@@ -42,12 +47,12 @@ class FakeReader : public KvPartReader {
   int fails_at = 0;
 };
 
-// Piece i: layer i, pages i and up, one to four of them.
+// Piece i: layer i, pages i and up, one to four of them. Each fifth one has blocks.
 struct Pieces {
   explicit Pieces(KvPartReader& reader, int count) : pages(count) {
     for (int i = 0; i < count; ++i) {
       for (int page = 0; page < 1 + i % 4; ++page) pages[i].push_back(i + page);
-      all.push_back({&reader, i, pages[i]});
+      all.push_back({&reader, i, pages[i], pages[i].size() * kPartBytes, i % 5 == 4});
     }
   }
   std::vector<std::vector<int32_t>> pages;
@@ -55,14 +60,15 @@ struct Pieces {
 };
 
 void expect_piece(const uint8_t* bytes, const KvPartStream::Piece& piece) {
-  for (size_t i = 0; i < piece.pages.size() * kPartBytes; ++i) {
-    const int page = piece.pages[i / kPartBytes];
-    ASSERT_EQ(bytes[i], i % kPartBytes % 2 == 0 ? piece.layer : page) << i;
+  for (size_t i = 0; i < piece.numbers.size() * kPartBytes; ++i) {
+    const int page = piece.numbers[i / kPartBytes];
+    const int layer = piece.layer + (piece.blocks ? 100 : 0);
+    ASSERT_EQ(bytes[i], i % kPartBytes % 2 == 0 ? layer : page) << i;
   }
 }
 
 TEST(KvPartStream, gives_all_pieces_in_order) {
-  KvPartStream stream(kPartBytes, kPagesMax);
+  KvPartStream stream(kPartBytes * kPagesMax);
   FakeReader reader;
   for (const int count : {0, 1, 2, 3, 50}) {
     const Pieces pieces(reader, count);
@@ -77,7 +83,7 @@ TEST(KvPartStream, gives_all_pieces_in_order) {
 }
 
 TEST(KvPartStream, tells_the_reader_that_it_had_to_wait) {
-  KvPartStream stream(kPartBytes, kPagesMax);
+  KvPartStream stream(kPartBytes * kPagesMax);
   FakeReader reader;
   const Pieces pieces(reader, 1);
   reader.held = true;
@@ -93,7 +99,7 @@ TEST(KvPartStream, tells_the_reader_that_it_had_to_wait) {
 }
 
 TEST(KvPartStream, reads_one_piece_ahead_and_never_into_the_piece_in_use) {
-  KvPartStream stream(kPartBytes, kPagesMax);
+  KvPartStream stream(kPartBytes * kPagesMax);
   FakeReader reader;
   reader.held = true;
   const Pieces pieces(reader, 6);
@@ -119,7 +125,7 @@ TEST(KvPartStream, reads_one_piece_ahead_and_never_into_the_piece_in_use) {
 }
 
 TEST(KvPartStream, gives_the_readers_error_at_its_piece_and_reads_no_further) {
-  KvPartStream stream(kPartBytes, kPagesMax);
+  KvPartStream stream(kPartBytes * kPagesMax);
   for (int failing = 1; failing <= 5; ++failing) {
     FakeReader reader;
     reader.fails_at = failing;
@@ -139,7 +145,7 @@ TEST(KvPartStream, gives_the_readers_error_at_its_piece_and_reads_no_further) {
 }
 
 TEST(KvPartStream, stops_at_any_piece_and_starts_again) {
-  KvPartStream stream(kPartBytes, kPagesMax);
+  KvPartStream stream(kPartBytes * kPagesMax);
   for (int taken = 0; taken <= 5; ++taken) {
     FakeReader reader;
     const Pieces pieces(reader, 5);

@@ -4,31 +4,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
 #include <deque>
 #include <vector>
 
-#include "base/random.h"
-#include "kernels/page_index.h"
-#include "model/transformer.h"
+#include "tests/model/indexed_chain.h"
 #include "tests/seed.h"
 
 namespace cascade {
 namespace {
 
-constexpr int kDim = 16, kHeads = 2;
-
-ModelConfig choosing_config() {
-  ModelConfig config;
-  config.layers = 2;
-  config.query_heads = 2 * kHeads;
-  config.kv_heads = 2;
-  config.head_dim = kDim;
-  config.attention_scale = 1 / std::sqrt(float{kDim});
-  config.window = {0, 0};
-  return config;
-}
+using testing::choosing_config;
+using testing::IndexedChain;
+using testing::pages_of_bits;
 
 TEST(PageChoice, first_layers_and_layers_with_a_window_do_not_select) {
   const AttentionMode mode = {0, 0, 64, 2};
@@ -43,44 +30,11 @@ TEST(PageChoice, first_layers_and_layers_with_a_window_do_not_select) {
   EXPECT_FALSE(selects_somewhere(mode, 1000, std::vector<int>{0, 0, 0}));
 }
 
-// A chain of pages with random indexes.
-struct IndexedChain {
-  IndexedChain(Random& random, const KvLayout& layout, int count) {
-    for (int page = 0; page < count; ++page) {
-      memory.push_back(allocate_aligned(layout.indexed_page_bytes()));
-      pages.push_back(memory.back().get());
-      std::memset(pages.back(), 0, layout.indexed_page_bytes());
-      std::vector<float> scratch(index_page_scratch_floats(kDim));
-      for (int layer = 0; layer < layout.layers; ++layer) {
-        for (int head = 0; head < layout.kv_heads; ++head) {
-          uint8_t* keys = pages.back() + layout.key_offset(layer, head);
-          for (size_t i = 0; i < 64 * kDim; ++i) {
-            const auto x = static_cast<float>(random.unit() * 4 - 2);
-            std::memcpy(keys + i * sizeof x, &x, sizeof x);
-          }
-          index_page(KvType::kF32, kDim, keys, scratch.data(),
-                     pages.back() + layout.index_offset(layer, head));
-        }
-      }
-    }
-  }
-
-  std::vector<AlignedBytes> memory;
-  std::vector<uint8_t*> pages;
-};
-
-std::vector<int> pages_of(const uint64_t* bits, int64_t position) {
-  std::vector<int> pages;
-  for (int page = 0; page <= position / 64; ++page) {
-    if (bits[page / 64] >> (page % 64) & 1) pages.push_back(page);
-  }
-  return pages;
-}
-
 class PageChoices : public ::testing::Test {
  protected:
   PageChoice::Row row(int64_t position, const IndexedChain& chain) {
-    std::vector<float>& own = queries_.emplace_back(kHeads * kDim);
+    std::vector<float>& own =
+        queries_.emplace_back(testing::kChoosingHeads * testing::kChoosingDim);
     for (float& x : own) x = static_cast<float>(random_.unit() * 4 - 2);
     return {position, own.data(), chain.pages};
   }
@@ -97,7 +51,7 @@ TEST_F(PageChoices, hold_the_first_page_the_latest_ones_and_as_many_as_asked_for
   const std::vector<PageChoice::Row> rows = {row(89 * 64 + 5, chain), row(200, chain)};
   choice_.reserve(rows[0].position);
   choice_.choose({0, 0, 320, 0}, 1, 1, rows);
-  const std::vector<int> chosen = pages_of(choice_.of_row(0), rows[0].position);
+  const std::vector<int> chosen = pages_of_bits(choice_.of_row(0), rows[0].position);
   EXPECT_EQ(chosen.size(), 1u + 5 + 16);
   EXPECT_EQ(chosen.front(), 0);
   for (int i = 0; i < 16; ++i) EXPECT_EQ(chosen[6 + i], 74 + i);
@@ -117,12 +71,14 @@ TEST_F(PageChoices, depend_on_the_row_alone) {
   for (size_t i = 0; i < rows.size(); ++i) {
     const uint64_t* bits = choice_.of_row(i);
     EXPECT_EQ(bits != nullptr, selects(mode, rows[i].position));
-    together.push_back(bits == nullptr ? std::vector<int>() : pages_of(bits, rows[i].position));
+    together.push_back(bits == nullptr ? std::vector<int>()
+                                       : pages_of_bits(bits, rows[i].position));
   }
   for (size_t i = 0; i < rows.size(); ++i) {
     choice_.choose(mode, 0, 1, std::span(rows).subspan(i, 1));
     const uint64_t* bits = choice_.of_row(0);
-    EXPECT_EQ(bits == nullptr ? std::vector<int>() : pages_of(bits, rows[i].position), together[i]);
+    EXPECT_EQ(bits == nullptr ? std::vector<int>() : pages_of_bits(bits, rows[i].position),
+              together[i]);
   }
 }
 
@@ -132,7 +88,7 @@ TEST_F(PageChoices, of_another_head_or_layer_are_others) {
   choice_.reserve(one.position);
   const auto chosen = [&](int layer, int head) {
     choice_.choose({0, 0, 640, 0}, layer, head, std::span(&one, 1));
-    return pages_of(choice_.of_row(0), one.position);
+    return pages_of_bits(choice_.of_row(0), one.position);
   };
   EXPECT_NE(chosen(0, 0), chosen(0, 1));
   EXPECT_NE(chosen(0, 0), chosen(1, 0));

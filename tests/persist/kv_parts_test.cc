@@ -122,6 +122,74 @@ TEST(KvParts, parts_of_leased_pages_are_read_one_by_one) {
   }
 }
 
+// Bytes [begin, begin + bytes) of the only part of a page.
+Status read_range(KvPartFiles& files, const RangeRead& range) {
+  const auto unread = files.read(0, {&range, 1});
+  return unread ? Status(unread->error) : Status();
+}
+
+TEST(KvParts, ranges_of_parts_are_read_and_verified_alone) {
+  for (const bool compress : {false, true}) {
+    MemoryDisk disk;
+    StoreOptions options = test_options();
+    options.kv.compress = compress;
+    auto store = open_store(disk, options);
+    const TestChain chain(1);
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 1), 1)));
+    KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
+    const auto lease = store->kv().lease(chain.keys[1], testing::kPageBytes, 1);
+    ASSERT_TRUE(ok(lease));
+    const std::vector<uint8_t>& page = chain.pages[1];
+    ASSERT_GT(page.size(), 4200u);
+    for (const auto& [begin, bytes] :
+         std::vector<std::pair<size_t, size_t>>{{0, 1},
+                                                {0, page.size()},
+                                                {100, 4000},
+                                                {4000, 200},
+                                                {4096, 10},
+                                                {page.size() - 1, 1}}) {
+      SCOPED_TRACE(std::to_string(begin) + " " + std::to_string(bytes));
+      PartMemory memory;
+      const auto wanted = std::span(page).subspan(begin, bytes);
+      RangeRead range = {*lease, memory.data(), begin, bytes, kv_checksum(wanted)};
+      ASSERT_TRUE(ok(read_range(files, range)));
+      EXPECT_TRUE(std::ranges::equal(wanted, std::span(memory.data() + begin % 4096, bytes)));
+      ++range.checksum;
+      const Status wrong = read_range(files, range);
+      // What is compressed is verified as a whole.
+      EXPECT_EQ(wrong.ok(), store->kv().leases().find(*lease)->parts[0].bytes < page.size());
+      if (!wrong.ok()) {
+        EXPECT_EQ(wrong.error().code, ErrorCode::kDataCorrupt);
+      }
+    }
+  }
+}
+
+TEST(KvParts, a_range_that_is_damaged_or_gone_is_named_and_its_neighbours_are_not) {
+  MemoryDisk disk;
+  auto store = open_store(disk);
+  const TestChain chain(1);
+  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 1), 1)));
+  KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
+  const auto lease = store->kv().lease(chain.keys[0], testing::kPageBytes, 1);
+  ASSERT_TRUE(ok(lease));
+  disk.bytes(kPartsFile)[store->kv().leases().find(*lease)->offset + 150] ^= 1;
+  PartMemory first, second;
+  const auto range = [&](PartMemory& memory, size_t begin) {
+    const auto wanted = std::span(chain.pages[0]).subspan(begin, 100);
+    return RangeRead{*lease, memory.data(), begin, 100, kv_checksum(wanted)};
+  };
+  EXPECT_TRUE(ok(read_range(files, range(first, 0))));
+  EXPECT_TRUE(ok(read_range(files, range(first, 200))));
+  const RangeRead both[] = {range(first, 0), range(second, 100)};
+  const auto unread = files.read(0, both);
+  ASSERT_TRUE(unread.has_value());
+  EXPECT_EQ(unread->index, 1u);
+  EXPECT_EQ(unread->error.code, ErrorCode::kDataCorrupt);
+  const RangeRead none = {*lease + 1, first.data(), 0, 100, 0};
+  EXPECT_EQ(read_range(files, none).error().code, ErrorCode::kNotFound);
+}
+
 // Files of version 1 have no parts.
 TEST(KvParts, a_page_of_an_older_file_is_rewritten_when_it_is_leased) {
   const std::string fixture = (testing::source_dir() / "tests/persist/data/version3").string();

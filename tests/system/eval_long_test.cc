@@ -117,6 +117,16 @@ TEST(EvalLong, modes_are_compared_with_the_first_one) {
   ASSERT_GT(compared[2]["kl"].size(), 1u);
   for (const Json& kl : compared[2]["kl"]) EXPECT_EQ(kl, 0) << "a mode is itself";
   EXPECT_EQ(compared[0]["kl"], lines[1]["compared"][0]["kl"]);
+  // With a part of K and V in a file, the numbers are the same.
+  const testing::ScratchDir dir;
+  const ProgramResult spilled = ask_long(
+      {"--compare", "select:64", "--kv-memory", "2300K", "--spill-dir", dir.path().string()},
+      tasks);
+  ASSERT_EQ(spilled.exit_code, 0) << spilled.err;
+  const Json in_file = lines_of(spilled.out).at(0)["compared"][0];
+  EXPECT_EQ(in_file["selected_tokens"], compared[0]["selected_tokens"]);
+  EXPECT_EQ(in_file["output"], compared[0]["output"]);
+  EXPECT_EQ(in_file["kl"], compared[0]["kl"]);
   EXPECT_THAT(result.err, HasSubstr("\nselect:64:0\nkind"));
   EXPECT_THAT(result.err, HasSubstr("30 tokens: KL from dense mean 0, 99 % at most 0, largest 0; "
                                     "the same top token in 100.00 % of"));
@@ -137,8 +147,8 @@ TEST(EvalLong, errors_name_the_line_or_the_option) {
            {{"--attention", "window:8"},
             "--attention: the window W must be a whole number from 64"},
            {{"--compare", "sparse"}, "--compare: must be dense, window"},
-           {{"--kv-memory", "9M", "--compare", "select"},
-            "--kv-memory: cannot be used with select"},
+           {{"--kv-memory", "1300K", "--compare", "select"},
+            "pages that 512 tokens may be in and the indexes of the context, got 1331200"},
            {{"--kv-memory", "1K"}, "--kv-memory: must be at least"},
            {{"--kv-memory", "9M", "--spill-dir", "/nowhere"}, "--spill-dir: no file can be made"},
            {{"--spill-dir", "/tmp"}, "--spill-dir requires --kv-memory"}}) {

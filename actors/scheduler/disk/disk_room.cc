@@ -27,19 +27,24 @@ int64_t DiskRoom::bytes() const {
   return std::min(limits_.bytes_max, used_bytes() + free_bytes());
 }
 
-int64_t DiskRoom::tokens() const {
-  return spills_.possible() ? tokens_with(0, 0) : 0;
+int64_t DiskRoom::tokens(const AttentionMode& mode) const {
+  if (!spills_.possible() || !mode.may_see_all()) return 0;
+  return std::min(spills_.tokens_max(mode), tokens_with(0, 0));
 }
 
 std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
-  const bool may_spill = spills_.possible() && request.attention.is_dense();
+  const bool may_spill = spills_.possible() && request.attention.may_see_all();
   if (!may_spill || request.params.output_pinned.value_or(false)) return std::nullopt;
-  const TenantId owner = tenants_.id(request.client.tenant, request.attention);
+  const int64_t most = spills_.tokens_max(request.attention);
+  const auto owner = request.attention.is_dense()
+                         ? std::optional(tenants_.id(request.client.tenant))
+                         : tenants_.find(request.client.tenant, request.attention);
+  if (!owner) return std::min(most, tokens_with(0, 0));
   const auto stored =
-      std::ranges::count_if(stored_.path_of(owner, request.reusable()),
+      std::ranges::count_if(stored_.path_of(*owner, request.reusable()),
                             [this](const Digest& key) { return stored_.disk().contains(key); });
-  const auto own_pins = pinned_count(index_.match(owner, request.reusable()).node);
-  return tokens_with(stored, static_cast<int64_t>(own_pins));
+  const auto own_pins = pinned_count(index_.match(*owner, request.reusable()).node);
+  return std::min(most, tokens_with(stored, static_cast<int64_t>(own_pins)));
 }
 
 int64_t DiskRoom::tokens_with(int64_t stored_pages, int64_t own_pins) const {

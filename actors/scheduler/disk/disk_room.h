@@ -25,9 +25,9 @@ class DiskRoom {
   int64_t used_bytes() const;
   // What they may take at most, at the present free space.
   int64_t bytes() const;
-  // The most tokens that a sequence may have on disk, if none of its pages is there yet. 0: no
-  // sequence may be longer than memory.
-  int64_t tokens() const;
+  // The most tokens that a sequence in `mode` may have on disk, if none of its pages is there yet.
+  // 0: no sequence may be longer than memory.
+  int64_t tokens(const AttentionMode& mode) const;
   // The same for prompt and answer of a request, some of which may be there already. nullopt: the
   // request must fit memory.
   std::optional<int64_t> tokens_for(const Request& request) const;

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
 #include <utility>
 
@@ -21,6 +22,9 @@ constexpr size_t kLeasedAtOnceMax = 512;
 // One page is begun, one is computed, one is written, one is leased.
 constexpr int64_t kWorkingPagesMin = 4;
 
+// Indexes take at most one page in so many of memory.
+constexpr int64_t kIndexShare = 4;
+
 // How long nothing is leased after the disk could not be read.
 constexpr int64_t kLeaseRetryUs = 2'000'000;
 
@@ -31,6 +35,7 @@ PageSpills::PageSpills(bool keeps_pages, const Memory& pool, const ReaderSliceLi
                        ChainIndex& index, StoredPages& stored, const RequestTable& requests,
                        Adopted adopted)
     : pool_pages_(static_cast<int64_t>(pool.pages)),
+      indexes_in_page_(pool.indexes_in_page),
       page_bytes_(static_cast<double>(pool.page_bytes)),
       working_pages_(std::max(
           kWorkingPagesMin,
@@ -51,6 +56,25 @@ PageSpills::PageSpills(bool keeps_pages, const Memory& pool, const ReaderSliceLi
                }),
       slices_(slices) {}
 
+int64_t PageSpills::index_pages(const AttentionMode& mode, int64_t tokens) const {
+  if (mode.selected == 0) return 0;
+  return (chain_pages(static_cast<size_t>(tokens)) + indexes_in_page_ - 1) / indexes_in_page_;
+}
+
+int64_t PageSpills::tokens_max(const AttentionMode& mode) const {
+  if (mode.selected == 0) return std::numeric_limits<int64_t>::max();
+  const int64_t left = std::max<int64_t>(0, pool_pages_ - promised_pages({}, 0));
+  const int64_t share = std::max<int64_t>(1, pool_pages_ / kIndexShare);
+  return std::min(left, share) * indexes_in_page_ * kPageTokens;
+}
+
+bool PageSpills::reserve_indexes(Request& request, int64_t tokens) const {
+  if (!request.reader) return true;
+  const int64_t all = std::max(tokens, std::ssize(request.sequence->pages()) * kPageTokens);
+  const int64_t pages = index_pages(request.attention, all);
+  return pages == 0 || request.sequence->reserve_indexes(pages);
+}
+
 int64_t PageSpills::slice_tokens_max() const {
   return std::max<int64_t>(1, working_pages_ / kReaderSliceStages) * kPageTokens;
 }
@@ -61,19 +85,20 @@ int64_t PageSpills::next_tokens(const Request& reader) const {
       reader.sequence->nodes(),
       [](const ChainIndex::Node* node) { return !in_memory(page_of(node)); }));
   const int64_t begin = reader.sequence->committed();
-  const ReaderSlices::Costs costs = {time_.us(begin, begin + kPageTokens) / kPageTokens,
-                                     absent * page_bytes_};
+  const double us = time_.us(begin, begin + kPageTokens, reader.attention);
+  const ReaderSlices::Costs costs = {us / kPageTokens, absent * page_bytes_};
   return slices_.next_tokens(costs, slice_tokens_max());
 }
 
 // What must be read grows with the position, from 0 where the context fits memory.
-double PageSpills::wait_us(int64_t begin, int64_t end) const {
+double PageSpills::wait_us(const Request& reader, int64_t begin, int64_t end) const {
   const int64_t memory = pool_pages_ * kPageTokens;
   begin = std::max(begin, memory);
   if (begin >= end) return 0;
   const int64_t tokens = end - begin;
   const double read_tokens = static_cast<double>(begin + end - 2 * memory) / 2;
-  const ReaderSlices::Costs costs = {time_.us(begin, end) / static_cast<double>(tokens),
+  const double us = time_.us(begin, end, reader.attention);
+  const ReaderSlices::Costs costs = {us / static_cast<double>(tokens),
                                      read_tokens * page_bytes_ / kPageTokens};
   return slices_.wait_us(tokens, costs, slice_tokens_max());
 }
@@ -93,7 +118,8 @@ int64_t PageSpills::pages_owed() const {
   int64_t owed = 0;
   std::unordered_set<const ChainIndex::Node*> counted;  // readers may share pages
   for (const Request* reader : readers()) {
-    int64_t kept = std::ssize(reader->sequence->pages()) - reader->sequence->pages_sealed();
+    int64_t kept = std::ssize(reader->sequence->pages()) - reader->sequence->pages_sealed() +
+                   std::ssize(reader->sequence->indexes().pages);
     for (const ChainIndex::Node* node : reader->sequence->nodes()) {
       if (waits_for_lease(node) && counted.insert(node).second) ++kept;
     }
@@ -245,6 +271,8 @@ void PageSpills::lose(Request& reader, int32_t page) {
                page * kPageTokens);
   stored_.remove_damaged(key_of(node));
   index_.lose(node);  // also if it is not stored any more
+  // A checksum beside an index may be what made the page look damaged.
+  reader.sequence->forget_indexes(page);
 }
 
 std::optional<PageSpills::Lost> PageSpills::next_lost(

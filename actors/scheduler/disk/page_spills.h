@@ -25,8 +25,9 @@
 namespace cascade {
 
 // A *reader* is a request whose sequence may be longer than memory (ChainSequence). It is promised
-// a few *working pages*: those that are computed, or wait to be written and leased. All other
-// memory that it has can be spilled whenever somebody needs it. One thread.
+// a few *working pages*: those that are computed, or wait to be written and leased. If it selects,
+// it is also promised memory for the indexes of all its pages. All other memory that it has can be
+// spilled whenever somebody needs it. One thread.
 class PageSpills {
  public:
   // The request's sequence has adopted pages on disk that hold `tokens`.
@@ -35,6 +36,7 @@ class PageSpills {
   struct Memory {
     size_t pages = 0;
     size_t page_bytes = 0;
+    int64_t indexes_in_page = 1;  // KvLayout::indexes_in_page()
   };
   // With `keeps_pages` false nothing is on disk. `pool` is the size of the KV memory. `time` says
   // how long computing takes. The references outlive this.
@@ -45,16 +47,29 @@ class PageSpills {
   // Whether sequences may be longer than memory: pages are kept on disk, and memory has room for
   // more than working pages.
   bool possible() const { return possible_; }
-  // The most pages that a reader is promised: its working pages, and one to repair a lost page.
-  int64_t promised_pages() const { return working_pages_ + 1; }
+  // How many pages of memory the indexes of a sequence of `tokens` tokens take; 0 if `mode` does
+  // not select.
+  int64_t index_pages(const AttentionMode& mode, int64_t tokens) const;
+  // The most pages that a reader of `tokens` tokens is promised: its working pages, one to repair a
+  // lost page, and those for indexes.
+  int64_t promised_pages(const AttentionMode& mode, int64_t tokens) const {
+    return working_pages_ + 1 + index_pages(mode, tokens);
+  }
+  // The most tokens that a reader may have, as far as memory is concerned: indexes take at most a
+  // quarter of it, so that pins leave room for working pages.
+  int64_t tokens_max(const AttentionMode& mode) const;
+  // If the request is a reader that selects, its sequence gets memory for the indexes of its pages,
+  // and of pages for `tokens` tokens. False if there is no room now.
+  bool reserve_indexes(Request& request, int64_t tokens) const;
   // Returns where the next slice of the reader's prompt ends, if it would end at `planned` for any
   // other request. A slice is as long as it takes to compute while pages of its context are read,
   // but not longer than planned while others decode. Precondition: is_ready(reader).
   int64_t slice_end(const Request& reader, int64_t planned) const;
   // Notes that a job read `bytes` in `us` microseconds.
   void add_read(int64_t bytes, int64_t us) { slices_.add_read(bytes, us); }
-  // About how long the tokens [begin, end) of a reader's prompt will wait for the disk.
-  double wait_us(int64_t begin, int64_t end) const;
+  // About how long the tokens [begin, end) of a reader's prompt will wait for the disk, if they
+  // read all pages that memory has no room for.
+  double wait_us(const Request& reader, int64_t begin, int64_t end) const;
   // Whether a job may compute the next `tokens` tokens of the running request now. Of a reader: it
   // may take the pages for them, and all pages that it has can be read. Without `tokens` it asks
   // for the next slice of a prompt, or for one token of an answer.
@@ -113,6 +128,7 @@ class PageSpills {
   void give_up(std::span<const uint32_t> leases);
 
   const int64_t pool_pages_;
+  const int64_t indexes_in_page_;
   const double page_bytes_;
   const int64_t working_pages_;
   const bool possible_;

@@ -218,7 +218,7 @@ int64_t StatusDoor::sequence_tokens_max() const {
   const auto pages = static_cast<int64_t>(from_.pool.page_count());
   const int64_t context = from_.model.config.context_tokens_max;
   int64_t most = pages * kPageTokens;
-  if (mode.is_dense()) most = std::max(most, from_.disk_room.tokens());
+  most = std::max(most, from_.disk_room.tokens(mode));
   const int64_t working =
       working_pages(from_.tenants.widest(mode), context, from_.options.planner.slice_tokens_max);
   return working <= pages ? context : std::min(most, context);

@@ -81,9 +81,9 @@ class RoomTest : public ::testing::Test {
 
   PageSpills spills_of(size_t pool_pages, const SpeedEstimate& speed, const RequestTable& requests,
                        const ReaderSliceLimits& slices = {}, PageSpills::Adopted adopted = {},
-                       bool keeps_pages = true) {
+                       bool keeps_pages = true, int64_t indexes_in_page = 1) {
     return {keeps_pages,
-            {pool_pages, kPageBytes},
+            {pool_pages, kPageBytes, indexes_in_page},
             slices,
             speed.prefill_time(),
             clock_,

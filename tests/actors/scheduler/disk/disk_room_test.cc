@@ -43,28 +43,28 @@ class DiskRoomTest : public testing::RoomTest {
 
 TEST_F(DiskRoomTest, is_what_the_budget_allows_however_much_is_there) {
   EXPECT_EQ(room_.bytes(), 10'500);
-  EXPECT_EQ(room_.tokens(), 10 * kPageTokens);
+  EXPECT_EQ(room_.tokens({}), 10 * kPageTokens);
   EXPECT_EQ(room_.used_bytes(), 0);
   stored_.add(chain_key({}, nullptr, std::vector<int32_t>{1}), {}, 1);
   EXPECT_EQ(room_.used_bytes(), 1000);
-  EXPECT_EQ(room_.tokens(), 10 * kPageTokens) << "pages that are there make room for others";
+  EXPECT_EQ(room_.tokens({}), 10 * kPageTokens) << "pages that are there make room for others";
 }
 
 TEST_F(DiskRoomTest, is_the_free_space_if_that_is_less) {
   int64_t free = 3'999;
   limits_.free_bytes = [&] { return free; };
-  EXPECT_EQ(room_.tokens(), 3 * kPageTokens);
+  EXPECT_EQ(room_.tokens({}), 3 * kPageTokens);
   Request& known = request_with(2);
   EXPECT_EQ(room_.used_bytes(), 2'000);
   EXPECT_EQ(room_.bytes(), 5'999);
-  EXPECT_EQ(room_.tokens(), 3 * kPageTokens)
+  EXPECT_EQ(room_.tokens({}), 3 * kPageTokens)
       << "the store removes nothing for a disk without space";
   EXPECT_EQ(room_.tokens_for(known), 5 * kPageTokens) << "two of its pages are there";
   free = -5;
-  EXPECT_EQ(room_.tokens(), 0);
+  EXPECT_EQ(room_.tokens({}), 0);
   EXPECT_EQ(room_.tokens_for(known), 2 * kPageTokens);
   free = 1'000'000;
-  EXPECT_EQ(room_.tokens(), 10 * kPageTokens);
+  EXPECT_EQ(room_.tokens({}), 10 * kPageTokens);
   EXPECT_EQ(room_.tokens_for(known), 10 * kPageTokens);
 }
 
@@ -80,11 +80,31 @@ TEST_F(DiskRoomTest, is_less_what_chains_on_disk_have_pinned) {
   pin(kWindowMode);
   EXPECT_EQ(memory_.index.pinned_count(), 3u);
   EXPECT_EQ(tenants_.pinned_unwritten(), 3u);
-  EXPECT_EQ(room_.tokens(), 10 * kPageTokens) << "a window is not on disk";
+  EXPECT_EQ(room_.tokens({}), 10 * kPageTokens) << "a window is not on disk";
   pin(kSelectMode);
-  EXPECT_EQ(room_.tokens(), 7 * kPageTokens);
+  EXPECT_EQ(room_.tokens({}), 7 * kPageTokens);
   pin({});
-  EXPECT_EQ(room_.tokens(), 4 * kPageTokens);
+  EXPECT_EQ(room_.tokens({}), 4 * kPageTokens);
+}
+
+TEST_F(DiskRoomTest, of_requests_that_select_is_also_what_memory_has_room_to_index) {
+  const PageSpills spills = spills_of(20, speed_, requests_, {}, {}, true, /*indexes_in_page=*/2);
+  const int64_t indexed = spills.tokens_max(kSelectMode);
+  EXPECT_EQ(indexed, 5 * 2 * kPageTokens);
+  const DiskRoom room(limits_, stored_, spills, memory_.index, tenants_);
+  limits_.bytes_max = 8'500;
+  EXPECT_EQ(room.tokens(kSelectMode), 8 * kPageTokens);
+  Request& request = request_with(0);
+  request.attention = kSelectMode;
+  EXPECT_EQ(room.tokens_for(request), 8 * kPageTokens);
+  EXPECT_EQ(tenants_.find("alice", kSelectMode), std::nullopt) << "asking makes no owner";
+  limits_.bytes_max = 1'000'000;
+  EXPECT_EQ(room.tokens(kSelectMode), indexed);
+  EXPECT_EQ(room.tokens_for(request), indexed);
+  EXPECT_EQ(room.tokens({}), 1000 * kPageTokens);
+  request.attention = kWindowMode;
+  EXPECT_EQ(room.tokens_for(request), std::nullopt);
+  EXPECT_EQ(room.tokens(kWindowMode), 0);
 }
 
 TEST_F(DiskRoomTest, is_none_for_requests_that_must_fit_memory) {
@@ -92,12 +112,12 @@ TEST_F(DiskRoomTest, is_none_for_requests_that_must_fit_memory) {
   const PageSpills none = spills_of(20, speed_, requests_, {}, {}, /*keeps_pages=*/false);
   const DiskRoom room(limits_, stored_, none, memory_.index, tenants_);
   EXPECT_EQ(room.tokens_for(request_with(0)), std::nullopt);
-  EXPECT_EQ(room.tokens(), 0);
+  EXPECT_EQ(room.tokens({}), 0);
 }
 
 TEST_F(DiskRoomTest, is_not_limited_if_nobody_knows_the_size_of_a_page) {
   limits_ = {};
-  EXPECT_EQ(room_.tokens(), INT64_MAX);
+  EXPECT_EQ(room_.tokens({}), INT64_MAX);
 }
 
 }  // namespace

@@ -76,14 +76,57 @@ class PageSpillsTest : public testing::RoomTest {
 
 TEST_F(PageSpillsTest, need_a_disk_and_more_memory_than_working_pages) {
   EXPECT_TRUE(spills_.possible());
-  EXPECT_EQ(spills_.promised_pages(), 7);  // one for repairs
+  EXPECT_EQ(spills_.promised_pages({}, 0), 7);  // one for repairs
   const auto other = [&](bool keeps_pages, size_t pool) {
     return spills_of(pool, speed_, requests_, kSlices, {}, keeps_pages);
   };
   EXPECT_FALSE(other(false, 100).possible());
   EXPECT_FALSE(other(true, 4).possible());
   EXPECT_TRUE(other(true, 5).possible());
-  EXPECT_EQ(other(true, 1000).promised_pages(), 7);
+  EXPECT_EQ(other(true, 1000).promised_pages({}, 0), 7);
+}
+
+TEST_F(PageSpillsTest, promise_memory_for_indexes_to_readers_that_select) {
+  const PageSpills spills = spills_of(100, speed_, requests_, kSlices, {}, true, 10);
+  const int64_t others = spills.promised_pages({}, 5000);
+  EXPECT_EQ(others, spills.promised_pages(kWindowMode, 5000));
+  EXPECT_EQ(spills.index_pages(kSelectMode, 10 * kPageTokens), 1);
+  EXPECT_EQ(spills.index_pages(kSelectMode, 10 * kPageTokens + 1), 2);
+  EXPECT_EQ(spills.promised_pages(kSelectMode, 10 * kPageTokens + 1), others + 2);
+  EXPECT_EQ(spills.tokens_max({}), INT64_MAX);
+  EXPECT_EQ(spills.tokens_max(kSelectMode), 25 * 10 * kPageTokens) << "a quarter of memory";
+  // Working pages and one for repairs leave one page, or none.
+  const PageSpills small = spills_of(6, speed_, requests_, kSlices, {}, true, 10);
+  EXPECT_EQ(small.tokens_max(kSelectMode), 10 * kPageTokens);
+  const PageSpills smaller = spills_of(5, speed_, requests_, kSlices, {}, true, 10);
+  EXPECT_EQ(smaller.tokens_max(kSelectMode), 0);
+}
+
+TEST_F(PageSpillsTest, indexes_take_memory_that_is_owed_until_then) {
+  const PageSpills spills = spills_of(kPoolPages, speed_, requests_, kSlices, {}, true, 2);
+  Request& reader = start(count_up(0, 2000));
+  reader.attention = kSelectMode;
+  reader.pages_promised = spills.promised_pages(kSelectMode, 6 * kPageTokens);
+  EXPECT_EQ(spills.pages_owed(), 7 + 3);
+  const size_t free = memory_.pool.free_count();
+  ASSERT_TRUE(spills.reserve_indexes(reader, 4 * kPageTokens));
+  ASSERT_TRUE(spills.reserve_indexes(reader, 3 * kPageTokens)) << "it has that memory";
+  EXPECT_EQ(memory_.pool.free_count(), free - 2);
+  EXPECT_EQ(spills.pages_owed(), 7 + 1);
+  ASSERT_TRUE(reader.sequence->reserve(5 * kPageTokens));
+  ASSERT_TRUE(spills.reserve_indexes(reader, kPageTokens));
+  EXPECT_EQ(reader.sequence->indexes().pages.size(), 3u) << "each page that it has has an index";
+  reader.sequence->unreserve();
+  EXPECT_TRUE(spills.is_ready(reader)) << "indexes are no working pages";
+  reader.sequence->finish(clock_.wall_us());
+  EXPECT_EQ(memory_.pool.free_count(), free);
+  // Others need none.
+  for (const bool selects : {false, true}) {
+    Request& other = start(count_up(5000, 100), /*reader=*/!selects);
+    if (selects) other.attention = kSelectMode;
+    EXPECT_TRUE(spills.reserve_indexes(other, 100));
+    EXPECT_TRUE(other.sequence->indexes().pages.empty());
+  }
 }
 
 TEST_F(PageSpillsTest, a_reader_waits_until_its_pages_are_written_and_leased) {
@@ -109,7 +152,7 @@ TEST_F(PageSpillsTest, a_reader_waits_until_its_pages_are_written_and_leased) {
 TEST_F(PageSpillsTest, slices_follow_the_disk_and_the_readers_working_pages) {
   // Memory for longer slices than usual.
   PageSpills spills = spills_of(1000, speed_, requests_, {.usual_tokens = 128, .tokens_max = 512});
-  EXPECT_EQ(spills.promised_pages(), 3 * 8 + 1);
+  EXPECT_EQ(spills.promised_pages({}, 0), 3 * 8 + 1);
   Request& reader = start(count_up(0, 2000));
   speed_.add_prefill(128, 128 * 1'000);
   spills.add_read(1'000, 56'000);
@@ -128,19 +171,19 @@ TEST_F(PageSpillsTest, slices_follow_the_disk_and_the_readers_working_pages) {
   requests_.decode(other);
   EXPECT_EQ(spills.slice_end(reader, 7 * 64), 7 * 64) << "somebody waits for tokens";
   // The rest reads what is beyond the memory for each slice.
-  EXPECT_EQ(spills.wait_us(0, 64'000), 0);
-  EXPECT_GT(spills.wait_us(0, 100'000), 0);
+  EXPECT_EQ(spills.wait_us(reader, 0, 64'000), 0);
+  EXPECT_GT(spills.wait_us(reader, 0, 100'000), 0);
 }
 
 TEST_F(PageSpillsTest, readers_are_owed_what_they_do_not_have_and_shared_pages_count_once) {
   EXPECT_EQ(spills_.pages_owed(), 0);
   Request& first = start(count_up(0, 2000));
-  first.pages_promised = spills_.promised_pages();
+  first.pages_promised = spills_.promised_pages({}, 0);
   EXPECT_EQ(spills_.pages_owed(), 7);
   compute_next(first, 3 * 64 + 10);
   EXPECT_EQ(spills_.pages_owed(), 3);  // one page is begun
   Request& second = start({});
-  second.pages_promised = spills_.promised_pages();
+  second.pages_promised = spills_.promised_pages({}, 0);
   second.sequence = std::make_unique<ChainSequence>(memory_.index, memory_.pool, memory_.arena,
                                                     alice_, second.use());
   second.sequence->reuse(std::span(first.prompt).first(3 * 64), clock_.wall_us());

@@ -1,0 +1,222 @@
+// A chain of which some pages are absent, and passes over it as Transformer runs them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "kernels/kv_format.h"
+#include "kernels/page_index.h"
+#include "model/attention_pass.h"
+#include "model/transformer.h"
+
+namespace cascade::testing {
+
+inline constexpr int kPassDim = 16, kQueryHeads = 4, kKvHeads = 2, kPassLayers = 3;
+inline constexpr size_t kPassWidth = size_t{kPassDim} * kQueryHeads;
+inline constexpr int kChainTokens = 3500;  // four splits
+inline constexpr int kMiddleWindow = 700;  // of the middle layer
+
+inline ModelConfig config_with_windows(int last_window = 0) {
+  ModelConfig config;
+  config.layers = kPassLayers;
+  config.query_heads = kQueryHeads;
+  config.kv_heads = kKvHeads;
+  config.head_dim = kPassDim;
+  config.attention_scale = 1 / std::sqrt(float{kPassDim});
+  config.window = {0, kMiddleWindow, last_window};
+  return config;
+}
+
+// A chain of random K and V. Some of its pages are absent and have to be read.
+class AbsentChain : public KvPartReader {
+ public:
+  AbsentChain(Random& random, const KvLayout& layout) : layout_(layout) {
+    const Kernels& kernels = **kernels_for(Isa::kScalar);
+    for (int token = 0; token < kChainTokens; ++token) {
+      const int slot = token % kPageTokens;
+      if (slot == 0) {
+        memory_.emplace_back(allocate_aligned(layout.indexed_page_bytes()));
+        std::memset(memory_.back().get(), 0, layout.indexed_page_bytes());
+        pages_.push_back(memory_.back().get());
+        indexes_.push_back(memory_.back().get());
+      }
+      for (int layer = 0; layer < layout.layers; ++layer) {
+        for (int head = 0; head < layout.kv_heads; ++head) {
+          float key[kPassDim], value[kPassDim];
+          for (float& x : key) x = static_cast<float>(random.unit() * 4 - 2);
+          for (float& x : value) x = static_cast<float>(random.unit() * 4 - 2);
+          kernels.write_kv(layout.type, kPassDim, slot, key, value,
+                           pages_.back() + layout.key_offset(layer, head),
+                           pages_.back() + layout.value_offset(layer, head));
+        }
+      }
+    }
+    for (uint8_t* page : pages_) index(page);
+  }
+
+  Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override {
+    if (++reads_ == fails_at) return Error{ErrorCode::kIo, "file", "cannot be read"};
+    for (const int32_t page : pages) {
+      EXPECT_EQ(pages_[page], nullptr);
+      EXPECT_TRUE(parts_read.insert({layer, page}).second || reads_again) << "a part is read twice";
+      std::memcpy(to, memory_[page].get() + layout_.part_bytes() * layer, layout_.part_bytes());
+      to += layout_.part_stride();
+    }
+    return {};
+  }
+
+  // The blocks of a layer count as its part.
+  Status read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) override {
+    if (++reads_ == fails_at) return Error{ErrorCode::kIo, "file", "cannot be read"};
+    for (const int32_t block : blocks) {
+      const int page = block / layout_.kv_heads, head = block % layout_.kv_heads;
+      EXPECT_EQ(pages_[page], nullptr);
+      parts_read.insert({layer, page});
+      EXPECT_TRUE(blocks_read.insert({layer, block}).second || reads_again);
+      std::memset(to, 0xff, layout_.block_stride());
+      std::memcpy(to + layout_.block_shift(head),
+                  memory_[page].get() + layout_.key_offset(layer, head), layout_.block_bytes());
+      to += layout_.block_stride();
+    }
+    return {};
+  }
+
+  void be_absent(int page) { pages_[page] = nullptr; }
+  KvPages pages() const { return pages_; }
+  // In memory, also those of absent pages.
+  KvPages indexes() const { return indexes_; }
+
+  // The float of K or V at channel `d` of a token. Precondition: the type is f32.
+  float number(int layer, int head, int token, bool value, int d) const {
+    const size_t block =
+        value ? layout_.value_offset(layer, head) : layout_.key_offset(layer, head);
+    const int slot = token % kPageTokens;
+    const size_t index = value ? value_index(KvType::kF32, kPassDim, slot, d)
+                               : key_index(KvType::kF32, kPassDim, slot, d);
+    float x;
+    std::memcpy(&x, memory_[token / kPageTokens].get() + block + index * sizeof x, sizeof x);
+    return x;
+  }
+
+  bool readable = true;      // absent pages may be read
+  bool reads_again = false;  // several slices of a pass have this chain
+  int fails_at = 0;
+  std::set<std::pair<int, int>> parts_read;   // layer, page
+  std::set<std::pair<int, int>> blocks_read;  // layer, number
+
+ private:
+  void index(uint8_t* page) const {
+    std::vector<float> scratch(index_page_scratch_floats(kPassDim));
+    for (int layer = 0; layer < layout_.layers; ++layer) {
+      for (int head = 0; head < layout_.kv_heads; ++head) {
+        index_page(layout_.type, kPassDim, page + layout_.key_offset(layer, head), scratch.data(),
+                   page + layout_.index_offset(layer, head));
+      }
+    }
+  }
+
+  const KvLayout layout_;
+  std::vector<AlignedBytes> memory_;
+  std::vector<uint8_t*> pages_;
+  std::vector<uint8_t*> indexes_;
+  int reads_ = 0;
+};
+
+struct PassSequence {
+  AbsentChain* chain;
+  int position;
+  int rows;
+  int outputs;
+  AttentionMode mode = {};
+};
+
+inline std::vector<float> queries_at(int64_t position) {
+  Random random(static_cast<uint64_t>(position));
+  std::vector<float> queries(kPassWidth);
+  for (float& x : queries) x = static_cast<float>(random.unit() * 4 - 2);
+  return queries;
+}
+
+// Runs a pass as Transformer does; returns the outputs of all layers, or the error.
+class Passes {
+ public:
+  Passes(KvType type, size_t stage_bytes, int threads, double blocks_share = 0, int last_window = 0)
+      : config_(config_with_windows(last_window)),
+        layout_(kv_layout(config_, type)),
+        pool_(threads),
+        pass_(config_, **kernels_for(best_isa()), layout_, pool_, {stage_bytes, blocks_share}) {}
+
+  const KvLayout& layout() const { return layout_; }
+
+  Result<std::vector<float>> run(const std::vector<PassSequence>& sequences) {
+    std::vector<Slice> slices;
+    std::vector<SliceRow> rows;
+    int64_t indexed_pages = INT64_MAX;  // random pages have random indexes
+    for (const PassSequence& sequence : sequences) {
+      const int slice = static_cast<int>(slices.size());
+      KvPartReader* const reader = sequence.chain->readable ? sequence.chain : nullptr;
+      slices.push_back({{},
+                        sequence.position,
+                        sequence.chain->pages(),
+                        0,
+                        reader,
+                        sequence.mode,
+                        &indexed_pages,
+                        sequence.chain->indexes()});
+      for (int i = 0; i < sequence.rows; ++i) {
+        rows.push_back({slice, sequence.position + i, i >= sequence.rows - sequence.outputs});
+      }
+    }
+    // A row's queries depend on its position alone, so that it is the same row in every pass.
+    std::vector<float> queries;
+    for (const SliceRow& row : rows) {
+      const std::vector<float> own = queries_at(row.position);
+      queries.insert(queries.end(), own.begin(), own.end());
+    }
+    std::vector<float> all;
+    pass_.begin(rows, slices);
+    const Status done = attend_layers(rows, queries, all);
+    pass_.end();
+    if (!done.ok()) return done.error();
+    return all;
+  }
+
+ private:
+  Status attend_layers(std::vector<SliceRow>& rows, std::vector<float>& queries,
+                       std::vector<float>& all) {
+    for (int layer = 0; layer < kPassLayers; ++layer) {
+      if (layer + 1 == kPassLayers) {
+        size_t kept = 0;
+        for (size_t row = 0; row < rows.size(); ++row) {
+          if (!rows[row].output) continue;
+          std::copy_n(queries.begin() + row * kPassWidth, kPassWidth,
+                      queries.begin() + kept * kPassWidth);
+          rows[kept++] = rows[row];
+        }
+        rows.resize(kept);
+        if (rows.empty()) return {};
+        pass_.keep(rows);
+      }
+      std::vector<float> outputs(rows.size() * kPassWidth, -1);
+      RETURN_IF_ERROR(
+          pass_.attend(layer, {queries.data(), kPassWidth}, {outputs.data(), kPassWidth}));
+      all.insert(all.end(), outputs.begin(), outputs.end());
+    }
+    return {};
+  }
+
+  const ModelConfig config_;
+  const KvLayout layout_;
+  ThreadPool pool_;
+  AttentionPass pass_;
+};
+
+}  // namespace cascade::testing
