@@ -39,7 +39,7 @@ void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> s
     if (!is_last || slice.indexed_pages == nullptr) continue;
     const int64_t begin = *slice.indexed_pages;
     int64_t end = select_candidates(rows[row].position).end;
-    if (slice.attention.selected == 0) end = std::min(end, begin + kAheadPages);
+    if (slice.attention.selected == 0 && begin < end) end = std::min(end, begin + kAheadPages);
     // Recent pages may be absent, too, and their blocks are read by what stands with an index.
     if (!slice.indexes.empty()) end = std::max(end, slice.position / kPageTokens);
     if (end <= begin) continue;

@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "c3b7bd8ccc5dbc79e1ba034728f41d3fd8b60cb78d79ef3433ec70a898f5745f"},
+     "27ecb929fb59e8aa5aad41ab003450d5d54e4606277a3af543157f19c88767ac"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "2601706d0faeeb34b0c48d00753000ee98e7b0f06469ec5a4f876ab5803546e5"},
+     "8fe80fd35d5bac1c2f1492561a2b3401d60b71284621d23a1f0f9050af2b8f0a"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "97596902af50c38bf4ee833a2e7cc9f0910f24bc0e44343956855a636542f83a"},
+     "fec987121a491ed1804877e29dcf827b5aecfb2984f4abc8670904dbbc739246"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "af7ccbe884b1aae1c55fa6facd3fa78a921340589639f8575b7fa813d62b6cb1"},
+     "3d02d913bac5ffba62133ac3ac1c5a49a8d1934a0531cf511be94b1521f9ed5c"},
 };
 
 uint64_t other_seed() {
