@@ -18,7 +18,7 @@ namespace cascade::bench {
 namespace {
 
 constexpr char kWhat[] = "the file in --spill-dir";
-constexpr size_t kReadsAtOnce = 8;
+constexpr size_t kReadsAtOnce = 8;    // as the daemon's KvPartFiles
 constexpr size_t kReadsOfThread = 4;  // fewer are not worth a thread
 
 int open_file(const std::string& folder) {

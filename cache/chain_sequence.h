@@ -100,13 +100,11 @@ class ChainSequence {
   // The reserved page is not needed.
   void give_back(PageIndex memory) { pool_.release(memory); }
 
-  // Readers that select have memory for the indexes of all their pages: an index is needed also
-  // where its page has left memory.
-
-  // It is free again after finish().
+  // Memory for the indexes of all pages, for readers that select: they need an index also after its
+  // page has left memory. finish() frees it.
   struct IndexMemory {
     std::vector<PageIndex> pages;
-    int64_t count = 0;  // the indexes of so many first pages are there
+    int64_t count = 0;  // the number of first pages whose indexes are there
   };
   const IndexMemory& indexes() const { return indexes_; }
   // Has `pages` pages of memory for indexes, evicting where needed. False if every page is in use.

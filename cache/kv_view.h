@@ -22,7 +22,8 @@ struct KvLayout {
   int head_dim = 0;
   size_t key_block_bytes = 0;  // multiples of 16
   size_t value_block_bytes = 0;
-  // What an index takes (kernels/page_index.h), and the checksum of the head's K and V after it.
+  // The bytes of an index of one layer and head (kernels/page_index.h), and of the checksum of K
+  // and V, which follows it.
   size_t page_index_bytes = 0;
 
   size_t page_bytes() const {
@@ -33,14 +34,14 @@ struct KvLayout {
   // From one part to the next where parts lie alone, in buffers and files: a multiple of 4,096
   // bytes, as files that are read without the system's cache need it.
   size_t part_stride() const { return (part_bytes() + 4095) / 4096 * 4096; }
-  // K and V of one head in a part. A block alone is read in whole units of 4,096 bytes: it begins
-  // block_shift() bytes after the first one, and block_stride() is the most that it takes.
+  // A block is K and V of one head in a part. It is read alone in whole units of 4,096 bytes, which
+  // are at most block_stride() bytes. It begins block_shift() bytes after the first of these.
   size_t block_bytes() const { return key_block_bytes + value_block_bytes; }
+  size_t block_shift(int head) const { return head * block_bytes() % 4096; }
+  size_t block_stride() const { return (block_bytes() + 4095 + 4095) / 4096 * 4096; }
   // Whether all bytes of a full block are K and V. Otherwise V is padded to 16 channels with any
   // bytes: two copies of a block may differ in the padding, and so in their checksums.
   bool has_exact_blocks() const { return head_dim % 16 == 0; }
-  size_t block_shift(int head) const { return head * block_bytes() % 4096; }
-  size_t block_stride() const { return (block_bytes() + 4095 + 4095) / 4096 * 4096; }
   // The offset of the keys of `head` in `layer`; the values follow them.
   size_t key_offset(int layer, int head) const {
     return (static_cast<size_t>(layer) * kv_heads + head) * (key_block_bytes + value_block_bytes);

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kSplitPages = kSplitKeys / kPageTokens;
 
-// What is read for a stage: at most `bytes`, but a split fits, in parts and in blocks.
+// Returns the size of the buffer for a stage: at most `bytes`, but at least that of one split,
+// whether its parts or its blocks are read.
 size_t stage_buffer_bytes(const KvLayout& layout, size_t bytes) {
   const size_t split_parts = layout.part_stride() * kSplitPages;
   const size_t split_blocks = layout.block_stride() * layout.kv_heads * kSplitPages;
@@ -168,8 +169,8 @@ void AttentionPass::begin_reading() {
                                attention_total_floats(config_.head_dim));
     totals_rows_ = rows_.size();
   }
-  // There is one stream, and what is chosen is not known before its layer. One thread reads at a
-  // time.
+  // A choice is known in its layer alone, and there is one stream. The indexer must not read at the
+  // same time.
   reads_ahead_ = std::ranges::none_of(groups_, &Group::chooses) && !indexer_.reads();
   if (reads_ahead_) read_ahead();
 }
@@ -284,7 +285,7 @@ AttentionPass::Reads AttentionPass::choose_reads(const Group& group, const Call&
   const AttentionMode mode = selecting_mode(group.mode, call.layer, config_.window[call.layer]);
   slice_choice_.choose(mode, call.layer, layout_, config_.query_heads / config_.kv_heads,
                        slices_[group.sequence->slice].all_indexes(), rows, pool_, choices_);
-  // In the last layer there are fewer rows, whose windows may hide what the view has.
+  // The last layer has fewer rows, and their window may hide pages of the view.
   std::vector<int32_t> absent = view.absent.numbers;
   const PageRange unseen = unseen_pages(view.mode, rows.front().position);
   std::erase_if(absent, [&](int32_t page) { return unseen.has(page); });
@@ -332,7 +333,7 @@ void AttentionPass::place(Sequence& sequence, const Call& call, const uint8_t* r
     std::copy(pages.begin() + begin, pages.begin() + end,
               sequence.pages.begin() + head * sequence.page_count + begin);
   }
-  // Parts and blocks are a piece of a page, and the kernels count from the beginning of a page.
+  // A part or a block is a piece of a page; the kernels count from the beginning of the page.
   for (const int32_t number : stage.absent) {
     if (call.blocks) {
       const int head = number % heads;

@@ -38,7 +38,7 @@ class AttentionPass {
 
   struct ReadLimits {
     size_t stage_bytes = kStageBytes;
-    // Where tokens choose, blocks are read if they take at most so many of the bytes of whole
+    // Where tokens choose, blocks are read if they take at most this share of the bytes of whole
     // parts: many small reads are slower than few large ones of the same bytes.
     double blocks_share = 0.5;
   };
@@ -89,10 +89,10 @@ class AttentionPass {
     int pair_begin;  // pair = index in Group::order * heads per KV head + head
     int pair_end;
   };
-  // What is read, of one layer.
+  // The parts or blocks of a layer that are read.
   struct Reads {
-    bool blocks = false;           // numbers of blocks, or of pages
-    std::vector<int32_t> numbers;  // ascending
+    bool blocks = false;
+    std::vector<int32_t> numbers;  // of blocks, or of the parts' pages; ascending
   };
   struct Stage {
     int split_begin;

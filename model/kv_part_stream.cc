@@ -7,21 +7,8 @@
 #include "base/clock.h"
 
 namespace cascade {
-namespace {
-
-constexpr size_t kAlignment = 4096;  // files can be read without the system's cache into it
-
-uint8_t* align(uint8_t* memory) {
-  return memory + (kAlignment - reinterpret_cast<uintptr_t>(memory) % kAlignment) % kAlignment;
-}
-
-}  // namespace
-
 KvPartStream::KvPartStream(size_t buffer_bytes)
-    : buffer_bytes_(buffer_bytes),
-      memory_(allocate_aligned(2 * buffer_bytes_ + kAlignment)),
-      buffers_(align(memory_.get())),
-      thread_([this] { run(); }) {}
+    : buffer_bytes_(buffer_bytes), buffers_(2 * buffer_bytes), thread_([this] { run(); }) {}
 
 KvPartStream::~KvPartStream() {
   {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernels/packed_matrix.h"
+#include "model/read_buffer.h"
 #include "model/slice.h"
 
 namespace cascade {
@@ -48,11 +48,10 @@ class KvPartStream {
 
  private:
   void run();
-  uint8_t* buffer(size_t piece) const { return buffers_ + piece % 2 * buffer_bytes_; }
+  uint8_t* buffer(size_t piece) const { return buffers_.data() + piece % 2 * buffer_bytes_; }
 
   const size_t buffer_bytes_;
-  AlignedBytes memory_;
-  uint8_t* buffers_;  // two, in memory_, at a multiple of 4,096 bytes
+  ReadBuffer buffers_;  // two
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -18,9 +18,6 @@ namespace {
 // many passes, and not one that is long. The slice of the most rows may fill as many.
 constexpr int64_t kAheadPages = 32;
 
-// Files can be read without the system's cache into memory at a multiple of it.
-constexpr size_t kReadAlignment = 4096;
-
 }  // namespace
 
 PageIndexer::PageIndexer(const KvLayout& layout, ThreadPool& pool, size_t read_bytes)
@@ -40,7 +37,7 @@ void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> s
     const int64_t begin = *slice.indexed_pages;
     int64_t end = select_candidates(rows[row].position).end;
     if (slice.attention.selected == 0 && begin < end) end = std::min(end, begin + kAheadPages);
-    // Recent pages may be absent, too, and their blocks are read by what stands with an index.
+    // Recent pages may be absent, too, and the checksums of their blocks stand beside indexes.
     if (!slice.indexes.empty()) end = std::max(end, slice.position / kPageTokens);
     if (end <= begin) continue;
     counts_.push_back({slice.indexed_pages, end});
@@ -56,6 +53,7 @@ void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> s
     CHECK(slice.absent != nullptr && !slice.indexes.empty());
     absent_.push_back(std::move(absent));
   }
+  if (absent_.empty()) parts_.reset();
   // Sequences may share pages, and two threads must not write the same index.
   std::ranges::sort(in_memory_);
   in_memory_.erase(std::ranges::unique(in_memory_).begin(), in_memory_.end());
@@ -72,21 +70,17 @@ Status PageIndexer::index(int layer) {
 
 Status PageIndexer::index_absent(int layer, const Absent& absent) {
   const size_t stride = layout_.part_stride();
-  const size_t parts_max = std::min(parts_max_, absent.pages.size());
-  const AlignedBytes memory = allocate_aligned(parts_max * stride + kReadAlignment);
-  uint8_t* const parts = memory.get() +
-                         round_up(reinterpret_cast<uintptr_t>(memory.get()), kReadAlignment) -
-                         reinterpret_cast<uintptr_t>(memory.get());
+  if (!parts_) parts_.emplace(parts_max_ * stride);
   const Slice& slice = *absent.slice;
   std::vector<Page> pages;
   for (std::span<const int32_t> left = absent.pages; !left.empty();) {
-    const auto read = left.first(std::min(left.size(), parts_max));
+    const auto read = left.first(std::min(left.size(), parts_max_));
     const int64_t begin_us = system_clock().monotonic_us();
-    RETURN_IF_ERROR(slice.absent->read(layer, read, parts));
+    RETURN_IF_ERROR(slice.absent->read(layer, read, parts_->data()));
     slice.absent->waited(system_clock().monotonic_us() - begin_us);
     pages.clear();
     // A part has the bytes of one layer only, and offsets count from the beginning of a page.
-    const uint8_t* part = parts - layout_.part_bytes() * layer;
+    const uint8_t* part = parts_->data() - layout_.part_bytes() * layer;
     for (const int32_t page : read) {
       pages.push_back({slice.all_indexes()[page], part});
       part += stride;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "cache/kv_view.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
+#include "model/read_buffer.h"
 #include "model/slice.h"
 
 namespace cascade {
@@ -62,7 +64,8 @@ class PageIndexer {
   std::vector<Page> in_memory_;  // different ones
   std::vector<Absent> absent_;
   std::vector<Count> counts_;
-  AlignedBytes scratch_;  // [threads]: made when a page is first indexed
+  AlignedBytes scratch_;             // [threads]: made when a page is first indexed
+  std::optional<ReadBuffer> parts_;  // made when absent pages are read
 };
 
 }  // namespace cascade

@@ -3,6 +3,7 @@
 
 #include "actors/scheduler/answer_limits.h"
 #include "actors/scheduler/burst_result.h"
+#include "actors/scheduler/compute_jobs.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "cache/attention_pages.h"
 #include "model/draft_pace.h"
@@ -27,14 +28,6 @@ size_t decode_bytes(const Request& request) {
     bytes += sample.constraint->grammar.schema.size();
   }
   return bytes + numbers * sizeof(int32_t);
-}
-
-// `Job` is a PrefillJob or a sequence of a DecodeJob.
-template <class Job>
-void put_pages(const ChainSequence& sequence, Job& job) {
-  job.pages = sequence.pages();
-  job.index_memory = sequence.indexes().pages;
-  job.indexed_pages = sequence.indexes().count;
 }
 
 // Returns the time until the request's first token, if nothing else comes. That is the time to
@@ -65,13 +58,6 @@ double us_before_answer(const Request& request, const RequestTable& requests,
     total_us += us(requests.at(handle));
   }
   return total_us;
-}
-
-// Returns where in a dense prompt a slice takes as long: a token that sees less than all tokens
-// before it takes as long as an earlier one.
-int64_t depth_of(const wire::PrefillJob& job, int layers) {
-  return static_cast<int64_t>(
-      attention_work(job.attention, layers, job.position, job.position + 1));
 }
 
 }  // namespace
@@ -200,8 +186,8 @@ void SchedulerCore::dispatch_decode(int steps) {
     return !requests_.at(handle).drafts.is_dense();
   });
   const int room = drafts ? std::max(steps, kDraftsMax + 1) : steps;
-  // Readers have bursts of their own: others do not wait for the disk. Those that select have, too:
-  // beside them, nothing is read ahead.
+  // Readers have bursts of their own, so that others do not wait for the disk. So do readers that
+  // select, since nothing can be read ahead beside them.
   const auto kind_of = [](const Request& of) {
     return std::pair(of.reader, of.reader && of.attention.selected > 0);
   };

@@ -75,7 +75,7 @@ void warn_of_memory(const SchedulerOptions& options, const AttentionMode& seen, 
                     const PageArena& arena) {
   const int64_t needed =
       working_pages(seen, model.config.context_tokens_max, options.planner.slice_tokens_max);
-  if (seen.window == 0 || needed <= static_cast<int64_t>(arena.page_count())) return;
+  if (seen.may_see_all() || needed <= static_cast<int64_t>(arena.page_count())) return;
   spdlog::warn(
       "attention = {} needs KV memory for {} tokens at a time, and kv_memory has room for {}: "
       "longer prompts in this mode are refused",

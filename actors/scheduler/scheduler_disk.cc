@@ -1,7 +1,7 @@
 // Long prompts are written while they are computed; pages that were read are given to their
 // sequences; lost pages are computed again.
+#include "actors/scheduler/compute_jobs.h"
 #include "actors/scheduler/scheduler_core.h"
-#include "cache/attention_pages.h"
 
 namespace cascade {
 namespace {
@@ -86,14 +86,11 @@ bool SchedulerCore::dispatch_repair() {
   job.position = static_cast<int64_t>(lost->page) * kPageTokens;
   const auto tokens = std::span(sequence.tokens()).subspan(lost->page * kPageTokens, kPageTokens);
   job.token_ids.assign(tokens.begin(), tokens.end());
-  job.pages.assign(sequence.pages().begin(),
-                   sequence.pages().begin() + static_cast<ptrdiff_t>(lost->page));
+  put_pages(sequence, job);
+  job.pages.resize(lost->page);
   job.pages.push_back(*memory);
   job.attention = lost->reader->attention;
-  job.index_memory = sequence.indexes().pages;
-  job.indexed_pages = sequence.indexes().count;
-  const auto depth = static_cast<int64_t>(
-      attention_work(job.attention, model_.config.layers, job.position, job.position + 1));
+  const int64_t depth = depth_of(job, model_.config.layers);
   compute_.slices.put(
       job.job,
       {{lost->reader->handle}, false, job.token_ids, depth, InFlight::Repair{lost->page, *memory}});

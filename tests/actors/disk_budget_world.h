@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/random.h"
 #include "tests/actors/scheduler_world.h"
 #include "tests/persist/memory_disk.h"
 #include "tests/persist/store_testing.h"
@@ -68,9 +71,22 @@ class DiskBudgetWorld : public ::testing::Test {
     return request;
   }
 
+  // Flips a bit of the first part of some leased page; returns where the page is, or nullopt if no
+  // page was found. Call it between two steps: nothing is read then.
+  std::optional<uint64_t> damage_leased_page(Random& random) {
+    const PageLeases& leases = store_->kv().leases();
+    const auto leased = leases.find(static_cast<uint32_t>(random.below(leases.count() + 1)));
+    if (leased == nullptr) return std::nullopt;
+    std::vector<uint8_t>& bytes = disk_.bytes(store_->directory().kv_folder() + "/0000000" +
+                                              std::to_string(leased->file) + ".kv");
+    const uint64_t at = leased->offset + random.below(leased->parts.front().bytes);
+    bytes[at] ^= static_cast<uint8_t>(1 << random.below(8));
+    return leased->offset;
+  }
+
   MemoryDisk disk_;
   DiskLimits disk_limits_;  // that the next scheduler knows of
-  bool rebuild_ = false;  // the next start makes the database anew
+  bool rebuild_ = false;    // the next start makes the database anew
   std::unique_ptr<Store> store_;
   std::unique_ptr<SchedulerWorld> world_;
 };

@@ -10,7 +10,7 @@
 #include "actors/job_pages.h"
 #include "actors/store_actor.h"
 #include "cache/chain_key.h"
-#include "kernels/packed_matrix.h"
+#include "model/read_buffer.h"
 #include "tests/actors/scheduler_world.h"
 #include "tests/failing_file_calls.h"
 #include "tests/persist/memory_disk.h"
@@ -194,9 +194,8 @@ TEST(LeasedPages, blocks_are_read_alone_and_a_damaged_one_is_named) {
                     layout.block_checksum_offset(layer, number % layout.kv_heads),
                 &checksum, sizeof checksum);
   }
-  const AlignedBytes memory = allocate_aligned(numbers.size() * layout.block_stride() + 4096);
-  uint8_t* const to =
-      memory.get() + (4096 - reinterpret_cast<uintptr_t>(memory.get()) % 4096) % 4096;
+  const ReadBuffer memory(numbers.size() * layout.block_stride());
+  uint8_t* const to = memory.data();
   ASSERT_TRUE(ok(job.read_blocks(layer, numbers, to)));
   for (size_t i = 0; i < numbers.size(); ++i) {
     const uint8_t* const read =

@@ -131,15 +131,8 @@ TEST_F(SchedulerReaders, a_damaged_page_is_computed_again_and_nothing_else) {
   int flips = 0;
   for (int step = 0; step < 100'000 && world_->pump(1) > 0; ++step) {
     if (step % 3 != 0) continue;
-    const auto leased = store_->kv().leases().find(
-        static_cast<uint32_t>(random.below(store_->kv().leases().count() + 1)));
-    if (leased == nullptr) continue;
-    // Only what is not read at this moment may be changed; nothing is, between two steps.
-    std::vector<uint8_t>& bytes = disk_.bytes(store_->directory().kv_folder() + "/0000000" +
-                                              std::to_string(leased->file) + ".kv");
-    uint64_t at = leased->offset + random.below(leased->parts.front().bytes);
-    bytes[at] ^= static_cast<uint8_t>(1 << random.below(8));
-    if (damaged.insert(leased->offset).second) ++flips;
+    const auto page = damage_leased_page(random);
+    if (page && damaged.insert(*page).second) ++flips;
   }
   EXPECT_GT(flips, 5);
   EXPECT_TRUE(result(number) == expected(1));

@@ -92,14 +92,7 @@ TEST_F(SchedulerSelectReaders, a_damaged_page_is_computed_again_in_the_same_mode
   Random random(testing::test_seed());
   int flips = 0;
   for (int step = 0; step < 100'000 && world_->pump(1) > 0; ++step) {
-    if (step % 3 != 0) continue;
-    const auto leased = store_->kv().leases().find(
-        static_cast<uint32_t>(random.below(store_->kv().leases().count() + 1)));
-    if (leased == nullptr) continue;
-    std::vector<uint8_t>& bytes = disk_.bytes(store_->directory().kv_folder() + "/0000000" +
-                                              std::to_string(leased->file) + ".kv");
-    bytes[leased->offset + random.below(leased->parts.front().bytes)] ^= 4;
-    ++flips;
+    if (step % 3 == 0 && damage_leased_page(random)) ++flips;
   }
   EXPECT_GT(flips, 3);
   EXPECT_EQ(result(number), expected(1));

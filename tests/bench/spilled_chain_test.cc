@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/packed_matrix.h"
+#include "model/read_buffer.h"
 #include "tests/temporary_folder.h"
 
 namespace cascade::bench {
@@ -64,9 +64,8 @@ TEST(SpilledChain, keeps_the_first_pages_and_the_latest_in_memory_and_reads_the_
   }
   EXPECT_EQ(absent, (std::vector<int32_t>{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
   const KvLayout layout = small_layout();
-  const AlignedBytes memory = allocate_aligned(absent.size() * layout.part_stride() + 4096);
-  uint8_t* const to =
-      memory.get() + (4096 - reinterpret_cast<uintptr_t>(memory.get()) % 4096) % 4096;
+  const ReadBuffer memory(absent.size() * layout.part_stride());
+  uint8_t* const to = memory.data();
   for (int layer = 0; layer < layout.layers; ++layer) {
     ASSERT_TRUE(chain->read(layer, absent, to).ok());
     for (size_t i = 0; i < absent.size(); ++i) {

@@ -156,7 +156,7 @@ TEST(KvParts, ranges_of_parts_are_read_and_verified_alone) {
       EXPECT_TRUE(std::ranges::equal(wanted, std::span(memory.data() + begin % 4096, bytes)));
       ++range.checksum;
       const Status wrong = read_range(files, range);
-      // What is compressed is verified as a whole.
+      // A compressed part is verified as a whole.
       EXPECT_EQ(wrong.ok(), store->kv().leases().find(*lease)->parts[0].bytes < page.size());
       if (!wrong.ok()) {
         EXPECT_EQ(wrong.error().code, ErrorCode::kDataCorrupt);

@@ -22,7 +22,7 @@ constexpr size_t kLeasedAtOnceMax = 512;
 // One page is begun, one is computed, one is written, one is leased.
 constexpr int64_t kWorkingPagesMin = 4;
 
-// Indexes take at most one page in so many of memory.
+// Indexes take at most one page of this many pages of memory.
 constexpr int64_t kIndexShare = 4;
 
 // How long nothing is leased after the disk could not be read.
