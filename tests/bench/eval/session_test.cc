@@ -1,0 +1,74 @@
+// Chains of a session that are many times longer than its memory for K and V.
+#include "bench/eval/session.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/random.h"
+#include "tests/long_tests.h"
+#include "tests/shared_dir.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade::eval {
+namespace {
+
+// Half a million and a million tokens; a sixteenth of both unless tests are long. The model was
+// made for 512.
+const int64_t kHalf = testing::long_or(500'000, 31'250), kWhole = 2 * kHalf;
+
+SessionOptions extended_by_yarn() {
+  SessionOptions options;
+  options.model_dir = (testing::fixtures_dir() / "qwen3-yarn").string();
+  options.weights = "int8";
+  options.kv = "int8";
+  options.rope_scaling = "yarn:" + std::to_string(kWhole / 512 + 1) + ":512";
+  options.threads = 2;
+  options.attention = "select:256";
+  return options;
+}
+
+std::unique_ptr<Session> open(const SessionOptions& options) {
+  auto session = Session::open(options);
+  EXPECT_TRUE(session.ok()) << session.error().to_string();
+  return *std::move(session);
+}
+
+// The logits after half of a chain and after each of its last three tokens, bit for bit.
+std::vector<uint32_t> bits_of_chain(Session& session) {
+  Random random(7);
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < kWhole; ++i) ids.push_back(static_cast<int32_t>(random.below(256)));
+  std::vector<uint32_t> bits;
+  const auto append = [&](int64_t begin, int64_t end) {
+    const auto keep = [&](size_t, std::span<float> logits) {
+      for (const float x : logits) bits.push_back(std::bit_cast<uint32_t>(x));
+    };
+    EXPECT_TRUE(session.append(std::span(ids).subspan(begin, end - begin), 0, 1, keep).ok());
+  };
+  append(0, kHalf);
+  append(kHalf, kWhole - 2);
+  append(kWhole - 2, kWhole - 1);
+  append(kWhole - 1, kWhole);
+  return bits;
+}
+
+TEST(Session, a_chain_of_eight_times_the_memory_has_the_bits_of_one_that_fits) {
+  const auto in_memory = open(extended_by_yarn());
+  const std::vector<uint32_t> expected = bits_of_chain(*in_memory);
+  const testing::TemporaryFolder folder;
+  SessionOptions options = extended_by_yarn();
+  const size_t page_bytes = in_memory->model().kv_layout.indexed_page_bytes();
+  options.kv_memory = kWhole / kPageTokens * static_cast<int64_t>(page_bytes) / 8;
+  options.spill_dir = folder.path();
+  const auto in_file = open(options);
+  EXPECT_EQ(bits_of_chain(*in_file), expected);
+  EXPECT_EQ(in_file->selected_tokens(), in_memory->selected_tokens());
+  EXPECT_GT(in_file->selected_tokens(), kWhole - 2048);
+}
+
+}  // namespace
+}  // namespace cascade::eval
