@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "base/check.h"
 #include "base/file.h"
 #include "base/number_types.h"
 #include "model/config.h"
@@ -15,6 +16,7 @@
 #include "model/rope.h"
 #include "model/tokenizer/bpe_byte_alphabet.h"
 #include "model/weights_packing.h"
+#include "tests/model/gguf/k_blocks.h"
 #include "tests/model/safetensors_file.h"
 
 namespace cascade::testing {
@@ -93,7 +95,10 @@ TensorType tensor_type_of(GgmlType type) {
     case kGgmlQ8_0: return TensorType::kQ8_0;
     case kGgmlQ4_0: return TensorType::kQ4_0;
     case kGgmlQ5_0: return TensorType::kQ5_0;
+    case kGgmlQ3K: return TensorType::kQ3K;
     case kGgmlQ4K: return TensorType::kQ4K;
+    case kGgmlQ5K: return TensorType::kQ5K;
+    case kGgmlQ6K: return TensorType::kQ6K;
   }
   return TensorType::kF32;
 }
@@ -196,14 +201,18 @@ PlainTensors read_tensors(const fs::path& folder) {
 
 std::string encode_values(const std::vector<float>& values, GgmlType type) {
   std::string out;
-  const auto blocks = [&](std::string (*encode)(const float*)) {
-    EXPECT_EQ(values.size() % kBlock, 0u);
-    for (size_t i = 0; i < values.size(); i += kBlock) out += encode(&values[i]);
+  const auto blocks = [&](std::string (*encode)(const float*), size_t block = kBlock) {
+    CHECK(values.size() % block == 0);
+    for (size_t i = 0; i < values.size(); i += block) out += encode(&values[i]);
     return out;
   };
   if (type == kGgmlQ8_0) return blocks(encode_q8_0);
   if (type == kGgmlQ5_0) return blocks(encode_q5_0);
   if (type == kGgmlQ4_0) return blocks(encode_q4_0);
+  if (type == kGgmlQ3K) return blocks(encode_q3_k, kKBlock);
+  if (type == kGgmlQ4K) return blocks(encode_q4_k, kKBlock);
+  if (type == kGgmlQ5K) return blocks(encode_q5_k, kKBlock);
+  if (type == kGgmlQ6K) return blocks(encode_q6_k, kKBlock);
   for (const float value : values) {
     if (type == kGgmlF32) append_number(out, value);
     if (type == kGgmlF16) append_number(out, f32_to_f16(value));

@@ -25,7 +25,8 @@ using PlainTensors = std::map<std::string, PlainTensor>;
 PlainTensors read_tensors(const std::filesystem::path& folder);
 
 // The bytes of `values` in a type. Q8_0, Q5_0 and Q4_0 round to nearest; their scale is the largest
-// value of each 32.
+// value of each 32. tests/model/gguf/k_blocks.h says how the K types round.
+// Precondition: the values are whole blocks.
 std::string encode_values(const std::vector<float>& values, GgmlType type);
 // The values that these bytes encode.
 std::vector<float> decode_values(const std::string& bytes, GgmlType type);

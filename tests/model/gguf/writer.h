@@ -19,7 +19,10 @@ enum GgmlType : uint32_t {
   kGgmlQ4_0 = 2,
   kGgmlQ5_0 = 6,
   kGgmlQ8_0 = 8,
+  kGgmlQ3K = 11,
   kGgmlQ4K = 12,
+  kGgmlQ5K = 13,
+  kGgmlQ6K = 14,
   kGgmlBf16 = 30,
 };
 
