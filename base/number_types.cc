@@ -40,6 +40,9 @@ std::string_view to_string(WeightType type) {
     case WeightType::kBf16: return "bf16";
     case WeightType::kInt8: return "int8";
     case WeightType::kInt4: return "int4";
+    case WeightType::kQ4K: return "q4k";
+    case WeightType::kQ5K: return "q5k";
+    case WeightType::kQ6K: return "q6k";
   }
   return "unknown";
 }

@@ -36,6 +36,16 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   return Error{arena.error().code, "--kv-memory", arena.error().message};
 }
 
+// "q4k and q6k"
+std::string names_of(const std::vector<WeightType>& types) {
+  std::string names;
+  for (size_t i = 0; i < types.size(); ++i) {
+    names += i == 0 ? "" : i + 1 < types.size() ? ", " : " and ";
+    names += to_string(types[i]);
+  }
+  return names;
+}
+
 void log_load(const Model& model) {
   const LoadReport& load = model.load;
   for (const std::string& warning : load.warnings) spdlog::warn("{}", warning);
@@ -43,9 +53,7 @@ void log_load(const Model& model) {
                model.weights.bytes() >> 20, load.from_cache ? "mapped from the cache" : "packed",
                load.hashed ? "computed" : "known");
   if (load.type_why.empty()) return;
-  spdlog::info("weights as {}{}: {} (--weights says otherwise)",
-               to_string(model.options.weight_type),
-               model.weights.mixed_types ? ", and as int8 where int4 would change the values" : "",
+  spdlog::info("weights as {}: {} (--weights says otherwise)", names_of(model.weights.types),
                load.type_why);
 }
 

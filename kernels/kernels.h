@@ -6,7 +6,8 @@
 // holds:
 //  - matrix product of f32 and bf16: one chain of fused multiply-adds over k ascending, from +0;
 //  - matrix product of int8 and int4: exact integer sums over groups of 128, then one chain of
-//    fused multiply-adds over the groups;
+//    fused multiply-adds over the groups; of K-quants: exact integer sums over the weights with one
+//    scale, then such chains (QuantizedGemmArgs);
 //  - sums over a row: 16 lanes (element i in lane i mod 16, i ascending), then the lanes by halves:
 //    lane j += lane j+8, then +4, +2, +1 (rms_norm, softmax);
 //  - attention: tiles of 64 and splits of 1,024 keys at absolute positions, merged ascending
@@ -61,24 +62,29 @@ struct GemmArgs {
   int panel_end;
 };
 
-// The same for int8 and int4 weights and quantised rows (kernels/quantized_rows.h):
+// The same for quantised weights and rows (kernels/quantized_rows.h). int8 and int4:
 //   y[r][n] = sum over groups ascending of (sum over k of xq * wq) * (x scale * w scale)
 // With block scales:
 //   y[r][n] = sum over groups ascending of
 //             (sum over its blocks ascending of (sum over k of xq * wq) * w scale) * x scale
+// K-quants, whose scales and offsets are products of a level and a unit (kernels/k_quant_matrix.h):
+//   y[r][n] = sum over groups ascending of part * x scale, where part =
+//             sum over s ascending of (sum over the k of s of xq * wq) * scale[s]      (q6k: wq -
+//             32) then sum over s ascending of -(sum over the k of s of xq) * offset[s]    (q4k,
+//             q5k)
 // Sums of integers are exact; the other sums are chains of fused multiply-adds from +0.
 struct QuantizedGemmArgs {
-  const PackedMatrix* w;  // [n, k], int8 or int4
+  const PackedMatrix* w;  // [n, k], of a quantised type
   const uint8_t* x;       // quantized_rows_bytes(rows, k) bytes
   float* y;
   size_t y_stride;
   int rows;
   int panel_begin;
   int panel_end;
-  uint8_t* scratch;  // quantized_gemm_scratch_bytes(k), 64-byte aligned; int4 only
+  uint8_t* scratch;  // quantized_gemm_scratch_bytes(k), 64-byte aligned; int8 needs none
 };
-// The number of int4 panels that are expanded at once, for all rows: even, from 2 to 8, and small
-// enough for the second-level cache.
+// The number of panels of int4 or K-quants that are expanded at once, for all rows: even, from 2 to
+// 8, and small enough for the second-level cache.
 int expanded_panels(int k);
 // Enough for every smaller k too.
 size_t quantized_gemm_scratch_bytes(int k);
@@ -144,10 +150,9 @@ struct Kernels {
   Isa isa;
   // The layout of f32 and bf16 weights that gemm needs.
   MatrixLayout matrix_layout;
-  // The layout of weights of any type: int8 and int4 are always in panels.
+  // The layout of weights of any type: quantised ones are always in panels.
   MatrixLayout matrix_layout_of(WeightType type) const {
-    const bool quantized = type == WeightType::kInt8 || type == WeightType::kInt4;
-    return quantized ? MatrixLayout::kPanels16 : matrix_layout;
+    return is_quantized(type) ? MatrixLayout::kPanels16 : matrix_layout;
   }
 
   void (*gemm)(const GemmArgs& args);

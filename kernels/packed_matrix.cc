@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "kernels/k_quant_matrix.h"
 #include "kernels/quantized_matrix.h"
 
 namespace cascade {
@@ -31,13 +32,14 @@ constexpr int kRowsAtOnce = 4;
 size_t row_words(const PackedMatrix& matrix) {
   if (matrix.type == WeightType::kF32) return static_cast<size_t>(matrix.k);
   if (matrix.type == WeightType::kBf16) return static_cast<size_t>(matrix.k) / 2;
-  return quantized_row_words(matrix);
+  return is_k_quant(matrix.type) ? k_quant_row_words(matrix) : quantized_row_words(matrix);
 }
 
 // Writes the words of a row to `words`, one after the other. Parts that are not words are written
 // to their place in the panel.
 void encode_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
                 uint8_t* panel) {
+  if (is_k_quant(matrix.type)) return encode_k_quant_row(matrix, row, words);
   if (matrix.quantized()) return encode_quantized_row(matrix, row, lane, words, panel);
   if (matrix.type == WeightType::kF32) {
     std::memcpy(words, row, static_cast<size_t>(matrix.k) * sizeof(float));
@@ -131,6 +133,7 @@ size_t PackedMatrix::scales_offset() const {
 }
 
 size_t PackedMatrix::panel_bytes() const {
+  if (is_k_quant(type)) return static_cast<size_t>(groups()) * k_quant_format(type).record_bytes();
   if (!quantized()) {
     const size_t element = type == WeightType::kF32 ? sizeof(float) : sizeof(uint16_t);
     return static_cast<size_t>(k) * kPanelChannels * element;
@@ -150,7 +153,7 @@ PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k,
   matrix.n_padded = round_up(n, kPanelChannels);
   matrix.k = k;
   matrix.block_scales = block_scales;
-  CHECK(!block_scales || (matrix.quantized() && k % kBlock == 0));
+  CHECK(!block_scales || (matrix.quantized() && !is_k_quant(type) && k % kBlock == 0));
   return matrix;
 }
 
@@ -185,6 +188,14 @@ void pack_panel(const PackedMatrix& matrix, int rows, const BlockRowReader& read
                          panel);
 }
 
+void pack_panel(const PackedMatrix& matrix, int rows, const KQuantRowReader& read, uint8_t* panel) {
+  CHECK(is_k_quant(matrix.type));
+  clear_unwritten(matrix, rows, panel);
+  const auto encode = [](const PackedMatrix& m, const KQuantGroup* groups, int, uint32_t* words,
+                         uint8_t*) { encode_k_quant_groups(m, groups, words); };
+  pack_rows<KQuantGroup>(matrix, rows, static_cast<size_t>(matrix.groups()), read, encode, panel);
+}
+
 void get_row(const PackedMatrix& matrix, int channel, float* row) {
   CHECK(channel >= 0 && channel < matrix.n);
   if (matrix.layout == MatrixLayout::kRowMajor) {
@@ -192,6 +203,7 @@ void get_row(const PackedMatrix& matrix, int channel, float* row) {
     std::memcpy(row, matrix.data + static_cast<size_t>(channel) * bytes, bytes);
     return;
   }
+  if (is_k_quant(matrix.type)) return get_k_quant_row(matrix, channel, row);
   if (matrix.quantized()) return get_quantized_row(matrix, channel, row);
   const uint8_t* panel = matrix.panel(channel / kPanelChannels);
   for (int k = 0; k < matrix.k; ++k) {

@@ -25,6 +25,7 @@ namespace cascade {
 //           integer sums.
 //     int8, int4 with block scales: an f16 scale for each 32 weights, as Q8_0 and Q4_0 have them
 //           u8 [G][32][16][4] (q in [-128, 127]) or nibbles [G][16][16][4], f16 scales [G][4][16]
+//     q4k, q5k, q6k  [n/16] { records [G] } (kernels/k_quant_matrix.h)
 // kRowMajor: f32 [n][k], for a BLAS.
 enum class MatrixLayout : uint8_t { kPanels16, kRowMajor };
 
@@ -47,22 +48,22 @@ struct PackedMatrix {
   int n = 0;         // output channels
   int n_padded = 0;  // n rounded up to whole panels; the padding is 0
   int k = 0;         // input channels, a multiple of 8
-  // Quantised types: whether the scales are those of blocks; then k is a multiple of 32.
+  // int8 and int4: whether the scales are those of blocks; then k is a multiple of 32.
   bool block_scales = false;
   // bytes() bytes, 64-byte aligned; not owned. Only set_row() and pack_panel() write them.
   uint8_t* data = nullptr;
 
   int panels() const { return n_padded / kPanelChannels; }
   // Whether the input rows are quantised too (kernels/quantized_rows.h).
-  bool quantized() const { return type == WeightType::kInt8 || type == WeightType::kInt4; }
+  bool quantized() const { return is_quantized(type); }
   int groups() const { return (k + kGroup - 1) / kGroup; }
-  // Quantised types: the number of weights that share a scale.
+  // int8 and int4: the number of weights that share a scale.
   int scale_span() const { return block_scales ? kBlock : kGroup; }
   size_t panel_bytes() const;  // a multiple of 64
   size_t bytes() const { return static_cast<size_t>(panels()) * panel_bytes(); }
 
   const uint8_t* panel(int index) const { return data + index * panel_bytes(); }
-  // The offsets of the parts of a quantised panel.
+  // int8 and int4: the offsets of the parts of a panel.
   size_t multipliers_offset() const;  // kInt4; there are none if block_scales
   size_t scales_offset() const;
 };
@@ -93,6 +94,21 @@ struct WeightBlock {
 // them for each row.
 using BlockRowReader = std::function<void(int first, int count, WeightBlock* blocks)>;
 void pack_panel(const PackedMatrix& matrix, int rows, const BlockRowReader& read, uint8_t* panel);
+
+// The weights of one group of a K-quant (kernels/k_quant_matrix.h). q6k has eight scales and no
+// offsets; the others have four of each.
+struct KQuantGroup {
+  uint8_t q[kGroup];
+  int16_t scales[8];
+  uint8_t offsets[4];
+  uint16_t unit;         // f16, of the scales
+  uint16_t offset_unit;  // f16, of the offsets
+};
+
+// Like pack_panel(), for a matrix of a K-quant: it takes groups over as they are, k / 128 rounded
+// up of them for each row.
+using KQuantRowReader = std::function<void(int first, int count, KQuantGroup* groups)>;
+void pack_panel(const PackedMatrix& matrix, int rows, const KQuantRowReader& read, uint8_t* panel);
 
 // Reads row `channel` back as f32 (k floats): the embedding of a token whose matrix is also the LM
 // head.

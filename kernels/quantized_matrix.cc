@@ -7,6 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/rounding.h"
+
 namespace cascade {
 namespace {
 
@@ -14,46 +16,6 @@ constexpr int kSubgroups = kGroup / kSubgroup;
 constexpr int kInt4Min = -8, kInt4Max = 7;
 constexpr int kMultiplierMax = 15;  // -8 * 15 fits int8 with room for its negative
 constexpr int kBias = 128;
-
-// 0 if there are no numbers; NaNs do not count. Uses several lanes, so that no comparison waits for
-// the one before.
-float largest_magnitude(const float* x, int count) {
-  constexpr int kLanes = 16;
-  float lanes[kLanes] = {};
-  const int whole = count / kLanes * kLanes;
-  for (int i = 0; i < whole; i += kLanes) {
-    for (int j = 0; j < kLanes; ++j) {
-      const float magnitude = std::fabs(x[i + j]);
-      lanes[j] = lanes[j] < magnitude ? magnitude : lanes[j];
-    }
-  }
-  for (int i = whole; i < count; ++i) lanes[0] = std::max(lanes[0], std::fabs(x[i]));
-  return *std::max_element(lanes, lanes + kLanes);
-}
-
-// The smallest bf16 that is at least `x`; x >= 0.
-uint16_t bf16_up(float x) {
-  const uint16_t nearest = f32_to_bf16(x);
-  return bf16_to_f32(nearest) < x ? static_cast<uint16_t>(nearest + 1) : nearest;
-}
-
-// To the nearest whole number, ties to even, for |x| < 2^22: the sum has no bits for a fraction.
-float round_small(float x) {
-  constexpr float kMagic = 0x1.8p23f;
-  return (x + kMagic) - kMagic;
-}
-
-// A scale that is not above kScaleMin counts as 0: weights divided by it could be too large for the
-// rounding above.
-float inverse(float scale) {
-  constexpr float kScaleMin = 1e-30f;
-  return scale > kScaleMin ? 1.0f / scale : 0.0f;
-}
-
-// A NaN becomes `low`.
-float clamped(float x, float low, float high) {
-  return x > low ? (x < high ? x : high) : low;
-}
 
 // Squared error of a subgroup with the step `step`.
 float int4_error(const float* x, float step) {
@@ -120,12 +82,6 @@ uint8_t* encode_weights(WeightType type, const int8_t* q, int count, uint8_t* by
     }
   }
   return bytes;
-}
-
-// The smallest f16 that is at least `x`; x >= 0.
-uint16_t f16_up(float x) {
-  const uint16_t nearest = f32_to_f16(x);
-  return f16_to_f32(nearest) < x ? static_cast<uint16_t>(nearest + 1) : nearest;
 }
 
 }  // namespace

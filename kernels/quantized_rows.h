@@ -1,4 +1,4 @@
-// The input rows of an int8 or int4 matrix product: integers with one scale for each 128 of them.
+// The input rows of a quantised matrix product: integers with one scale for each 128 of them.
 //
 // x = q * scale, q in [-127, 127], scale = largest magnitude of the group / 127: it depends on the
 // row alone. Weights are stored with a bias (kernels/packed_matrix.h), so rows come with the sums
@@ -8,6 +8,8 @@
 //   scale    f32 [G][L]
 //   bias128  s32 [G][L]          -128 * sum of q in the group
 //   bias8    s32 [G][4][L]       -8 * sum of q in each 32 of it
+//   bias32   s32 [G][8][L]       -32 * sum of q in each 16 of it
+//   minus    f32 [G][4][L]       -(sum of q in each 32 of it)
 #pragma once
 
 #include <cstddef>
@@ -28,6 +30,8 @@ inline constexpr int kFewRowsBlock = 8;
 // A group whose largest magnitude is below this is all 0: the inverse of its scale could overflow.
 inline constexpr float kQuantizedMin = 1e-30f;
 
+inline constexpr int kRowSubgroup = 16;  // values with one sum, the fewest of any type
+
 // Functions of this header are always inlined (see kernels/kv_format.h).
 [[gnu::always_inline]] inline constexpr int row_groups(int k) {
   return (k + kGroup - 1) / kGroup;
@@ -41,7 +45,7 @@ inline constexpr float kQuantizedMin = 1e-30f;
 
 // A multiple of 64.
 [[gnu::always_inline]] inline constexpr size_t row_block_bytes(int k, int lanes) {
-  const size_t bytes = static_cast<size_t>(row_groups(k)) * lanes * (kGroup + 6 * sizeof(int32_t));
+  const size_t bytes = static_cast<size_t>(row_groups(k)) * lanes * (kGroup + 18 * sizeof(int32_t));
   return (bytes + 63) / 64 * 64;
 }
 // The bytes of all blocks for `rows` rows.
@@ -51,13 +55,15 @@ inline constexpr float kQuantizedMin = 1e-30f;
 }
 
 // One row of a block. Element k is q[k / 4 * 4 * lanes + k % 4]; group g has scale[lanes * g],
-// bias128[lanes * g] and bias8[lanes * (4 * g + s)]. The next row's q is 4 bytes further, and its
-// other values are one element further.
+// bias128[lanes * g], bias8[lanes * (4 * g + s)] (minus: alike) and bias32[lanes * (8 * g + s)].
+// The next row's q is 4 bytes further, and its other values are one element further.
 struct QuantizedRow {
   int8_t* q;
   float* scale;
   int32_t* bias128;
   int32_t* bias8;
+  int32_t* bias32;
+  float* minus;
   int lanes;
 };
 
@@ -71,7 +77,10 @@ struct QuantizedRow {
   const auto elements = static_cast<size_t>(row_groups(k)) * lanes;
   auto* scale = reinterpret_cast<float*>(block + elements * kGroup) + lane;
   auto* bias128 = reinterpret_cast<int32_t*>(scale + elements);
-  return {reinterpret_cast<int8_t*>(block) + lane * 4, scale, bias128, bias128 + elements, lanes};
+  int32_t* const bias8 = bias128 + elements;
+  int32_t* const bias32 = bias8 + 4 * elements;
+  auto* minus = reinterpret_cast<float*>(bias32 + 8 * elements);
+  return {reinterpret_cast<int8_t*>(block) + lane * 4, scale, bias128, bias8, bias32, minus, lanes};
 }
 
 }  // namespace cascade

@@ -206,7 +206,8 @@ Digest Model::root_key(std::string_view tenant) const {
   hasher.field("tenant", tenant).field("weights", weights.digest);
   hasher.field("weight_type", to_string(options.weight_type));
   if (weights.block_scales) hasher.field("weight scales", "of blocks");
-  if (weights.mixed_types) hasher.field("weight types", "of matrices");
+  if (weights.types.size() > 1) hasher.field("weight types", "of matrices");
+  if (!weights.k_quant_types.empty()) hasher.field("K-quants", weights.k_quant_types);
   hasher.field("kv_type", to_string(options.kv_type)).field("kv_layout", kKvLayoutVersion);
   // All instruction sets give the same bits, except the one that uses a BLAS.
   hasher.field("numerics", kNumericsVersion);

@@ -20,8 +20,13 @@
 namespace cascade {
 namespace {
 
-bool is_quantized(const Weights& weights) {
-  return weights.layers.front().qkv.matrix.quantized() || weights.lm_head().quantized();
+// Whether some matrix needs quantised input rows.
+bool has_quantized(const Weights& weights) {
+  return weights.lm_head().quantized() ||
+         std::ranges::any_of(weights.layers, [](const LayerWeights& w) {
+           return w.qkv.quantized() || w.output.quantized() || w.gate_up.quantized() ||
+                  w.down.quantized();
+         });
 }
 
 // Memory for all activations but the scratch memory of threads.
@@ -61,14 +66,14 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
       pool_(pool),
       attention_pass_(config_, kernels, layout, pool),
       memory_(
-          activation_memory(activation_sizes(config, is_quantized(weights), kRowsMax), kRowsMax)) {
-  const ActivationSizes sizes = activation_sizes(config, is_quantized(weights), kRowsMax);
+          activation_memory(activation_sizes(config, has_quantized(weights), kRowsMax), kRowsMax)) {
+  const ActivationSizes sizes = activation_sizes(config, has_quantized(weights), kRowsMax);
   const int rotary_dim = config.rope.rotary_dim(config.head_dim);
   ropes_.emplace_back(config.rope, rotary_dim);
   if (sizes.ropes > 1) ropes_.emplace_back(config.local_rope, rotary_dim);
   // Parts fused into one tensor take less than these sizes, which are for separate parts.
-  qkv_stride_ = size_t(weights.layers.front().qkv.matrix.n_padded);
-  gate_up_stride_ = size_t(weights.layers.front().gate_up.matrix.n_padded);
+  qkv_stride_ = size_t(weights.layers.front().qkv.n_padded());
+  gate_up_stride_ = size_t(weights.layers.front().gate_up.n_padded());
   CHECK(qkv_stride_ <= sizes.qkv && gate_up_stride_ <= sizes.gate_up);
   angles_stride_ = sizes.angles;
   output_stride_ = sizes.output;
@@ -83,7 +88,7 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   projected_ = take(output_stride_ * kRowsMax);
   cos_ = take(sizes.angles * kRowsMax * sizes.ropes);
   sin_ = take(sizes.angles * kRowsMax * sizes.ropes);
-  if (!is_quantized(weights)) return;
+  if (!has_quantized(weights)) return;
   quantized_ = reinterpret_cast<uint8_t*>(next);
   expanded_bytes_ = sizes.expanded_bytes;
   expanded_ = allocate_aligned(expanded_bytes_ * pool.threads());
@@ -195,13 +200,12 @@ void Transformer::embed(std::span<const Slice> slices) {
   });
 }
 
-void Transformer::set_input(const PackedMatrix& w, const float* x, int rows, int row) {
-  if (w.quantized()) kernels_.quantize_row(x, w.k, quantized_, rows, row);
+void Transformer::set_input(const StackedMatrix& w, const float* x, int rows, int row) {
+  if (w.quantized()) kernels_.quantize_row(x, w.k(), quantized_, rows, row);
 }
 
 void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows,
-                           float* y, int panel_begin, int panel_end, int thread) {
-  const size_t y_stride = w.n_padded;
+                           float* y, size_t y_stride, int panel_begin, int panel_end, int thread) {
   if (w.quantized()) {
     kernels_.quantized_gemm({&w, quantized_, y, y_stride, rows, panel_begin, panel_end,
                              expanded_.get() + thread * expanded_bytes_});
@@ -212,14 +216,22 @@ void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_strid
 
 void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows,
                        float* y) {
-  const int panels = w.matrix.panels();
+  const int panels = w.panels();
   // With several tasks for each thread, the threads finish at similar times; whole register tiles
   // keep kernels efficient.
   const int per_task = std::max(4, round_up(panels / (pool_.threads() * 4), 4));
-  const size_t y_stride = w.matrix.n_padded;
+  const size_t y_stride = w.n_padded();
   pool_.run((panels + per_task - 1) / per_task, [&](int task, int thread) {
     const int begin = task * per_task, end = std::min(panels, begin + per_task);
-    multiply(w.matrix, x, x_stride, rows, y, begin, end, thread);
+    int first = 0;  // panel of a matrix
+    for (const PackedMatrix& matrix : w.matrices) {
+      const int from = std::max(begin - first, 0), to = std::min(end - first, matrix.panels());
+      if (from < to) {
+        multiply(matrix, x, x_stride, rows, y + size_t(first) * kPanelChannels, y_stride, from, to,
+                 thread);
+      }
+      first += matrix.panels();
+    }
     if (w.bias.empty()) return;
     const int offset = begin * kPanelChannels, count = (end - begin) * kPanelChannels;
     for (int row = 0; row < rows; ++row) {
@@ -228,7 +240,7 @@ void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, 
   });
 }
 
-void Transformer::norm_input(const std::vector<float>& norm, const PackedMatrix& w, int row) {
+void Transformer::norm_input(const std::vector<float>& norm, const StackedMatrix& w, int row) {
   const int hidden = config_.hidden_size;
   const float* residual = residual_ + size_t(row) * hidden;
   float* normed = normed_ + size_t(row) * hidden;
@@ -254,7 +266,7 @@ void Transformer::norm_heads(const LayerWeights& w, float* q, float* k) const {
 
 void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer) {
   const int dim = config_.head_dim;
-  for_rows([&](int row) { norm_input(w.attention_norm, w.qkv.matrix, row); });
+  for_rows([&](int row) { norm_input(w.attention_norm, w.qkv, row); });
   gemm(w.qkv, normed_, config_.hidden_size, static_cast<int>(rows_.size()), qkv_);
   const LayerRope rope = config_.layer_rope[layer];
   const size_t first_angles = rope == LayerRope::kLocal ? kRowsMax * angles_stride_ : 0;
@@ -296,15 +308,14 @@ void Transformer::add_output(const std::vector<float>& norm, int row) {
 
 void Transformer::finish_layer(const LayerWeights& w) {
   const int rows = static_cast<int>(rows_.size());
-  if (w.output.matrix.quantized()) {
-    for_rows([&](int row) {
-      set_input(w.output.matrix, attention_ + row * attention_stride_, rows, row);
-    });
+  if (w.output.quantized()) {
+    for_rows(
+        [&](int row) { set_input(w.output, attention_ + row * attention_stride_, rows, row); });
   }
   gemm(w.output, attention_, attention_stride_, rows, projected_);
   for_rows([&](int row) {
     add_output(w.attention_output_norm, row);
-    norm_input(w.mlp_norm, w.gate_up.matrix, row);
+    norm_input(w.mlp_norm, w.gate_up, row);
   });
   gemm(w.gate_up, normed_, config_.hidden_size, rows, gate_up_);
   const auto activate =
@@ -313,7 +324,7 @@ void Transformer::finish_layer(const LayerWeights& w) {
     float* gate = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[0];
     const float* up = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[1];
     activate(gate, up, config_.intermediate_size, gate);
-    set_input(w.down.matrix, gate, rows, row);
+    set_input(w.down, gate, rows, row);
   });
   gemm(w.down, gate_up_ + w.gate_up.offset[0], gate_up_stride_, rows, projected_);
   for_rows([&](int row) { add_output(w.mlp_output_norm, row); });
@@ -346,12 +357,13 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
     const int count = std::min(kRows, rows - begin);
     float* out = padded.empty() ? logits + begin * stride : padded.data();
     const float* input = hidden + size_t(begin) * config_.hidden_size;
-    for (int row = 0; row < count; ++row) {
-      set_input(head, input + size_t(row) * config_.hidden_size, count, row);
+    for (int row = 0; row < count && head.quantized(); ++row) {
+      kernels_.quantize_row(input + size_t(row) * config_.hidden_size, head.k, quantized_, count,
+                            row);
     }
     pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int thread) {
       const int end = std::min(head.panels(), (task + 1) * per_task);
-      multiply(head, input, config_.hidden_size, count, out, task * per_task, end, thread);
+      multiply(head, input, config_.hidden_size, count, out, stride, task * per_task, end, thread);
       const int begin_channel = task * per_task * kPanelChannels;
       for (int row = 0; row < count; ++row) {
         finish_logits(config_, kernels_, out + row * stride + begin_channel,

@@ -68,18 +68,18 @@ class Transformer {
                   std::span<const int> take, float* hidden);
   Status run_layers(std::span<const Slice> slices);
   void embed(std::span<const Slice> slices);
-  // Sets the input of the next matrix product, which has `rows` rows: quantises row `row` if `w` is
-  // quantised, else does nothing.
-  void set_input(const PackedMatrix& w, const float* x, int rows, int row);
-  // y = w * input. The input is what set_input() was given if `w` is quantised, else `x`.
+  // Sets the input of the next matrix product, which has `rows` rows: quantises row `row` if some
+  // matrix of `w` is quantised, else does nothing.
+  void set_input(const StackedMatrix& w, const float* x, int rows, int row);
+  // y = w * input. The input is the quantised rows if `w` is quantised, else `x`.
   void multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows, float* y,
-                int panel_begin, int panel_end, int thread);
+                size_t y_stride, int panel_begin, int panel_end, int thread);
   void gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows, float* y);
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
   void finish_layer(const LayerWeights& w);
   // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
   // is empty; also calls set_input() for `w`.
-  void norm_input(const std::vector<float>& norm, const PackedMatrix& w, int row);
+  void norm_input(const std::vector<float>& norm, const StackedMatrix& w, int row);
   void norm_heads(const LayerWeights& w, float* q, float* k) const;
   // Adds a row of projected_, normed by `norm` unless `norm` is empty, to the residual stream.
   void add_output(const std::vector<float>& norm, int row);

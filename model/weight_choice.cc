@@ -14,6 +14,7 @@ namespace cascade {
 namespace {
 
 WeightType suitable(TensorType type) {
+  if (const auto k_quant = k_quant_of(type)) return *k_quant;
   if (keeps_blocks(type, WeightType::kInt4)) return WeightType::kInt4;
   return describe(type).block_values > 1 ? WeightType::kInt8 : WeightType::kBf16;
 }

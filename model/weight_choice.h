@@ -14,7 +14,8 @@ struct WeightPlan {
   WeightPlan(WeightType most, bool as_in_files) : type(most), by_matrix(as_in_files) {}
 
   WeightType type;
-  // With int4: matrices whose blocks int4 cannot hold as they are become int8.
+  // Matrices that are K-quants in the files become these, whatever `type` is. With int4 or a
+  // K-quant, all others become int4 if it holds their blocks as they are, else int8.
   bool by_matrix = false;
 };
 
@@ -23,9 +24,9 @@ struct WeightChoice {
   std::string why;  // "92 % of their bytes are Q4_0"
 };
 
-// The type that holds most of the bytes without loss, or nearly. int4 holds the blocks of Q4_0;
-// int8 holds all other blocks, as they are or with more bits than they have; bf16 holds plain
-// numbers.
+// The type that holds most of the bytes without loss, or nearly. K-quants hold the super-blocks of
+// their names, and q6k those of Q3_K; int4 holds the blocks of Q4_0; int8 holds all other blocks,
+// as they are or with more bits than they have; bf16 holds plain numbers.
 WeightChoice choose_weights(const TensorFiles& files);
 
 }  // namespace cascade

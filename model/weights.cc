@@ -2,6 +2,9 @@
 #include "model/weights.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "base/utf8.h"
@@ -46,9 +49,10 @@ class Loader {
     return factors;
   }
 
-  Status matrix(const std::string& name, int64_t n, int64_t k, PackedMatrix& packed) {
+  Status matrix(const std::string& name, int64_t n, int64_t k, PackedMatrix& packed,
+                bool is_head = false) {
     RETURN_IF_ERROR(find(name, {n, k}));
-    packed = describe(int(n), int(k), 1);
+    packed = describe(int(n), int(k), std::span(used_).last(1), is_head);
     jobs_.push_back({used_.size() - 1, 0, &packed});
     return {};
   }
@@ -62,11 +66,23 @@ class Loader {
     int n = 0;
     for (const Part& part : parts) {
       RETURN_IF_ERROR(find(part.name + ".weight", {part.n, k}));
-      jobs_.push_back({used_.size() - 1, n, &stack.matrix});
       stack.offset.push_back(n);
       n += round_up(part.n, kPanelChannels);
     }
-    stack.matrix = describe(n, k, parts.size());
+    // Parts that follow each other in one matrix. A job points to its matrix, which must not move.
+    const size_t first_used = used_.size() - parts.size();
+    stack.matrices.reserve(parts.size());
+    for (size_t begin = 0; begin < parts.size();) {
+      const size_t end = end_of_matrix(std::span(used_).subspan(first_used), begin);
+      const int channel = stack.offset[begin];
+      const int channels = (end < parts.size() ? stack.offset[end] : n) - channel;
+      stack.matrices.push_back(
+          describe(channels, k, std::span(used_).subspan(first_used + begin, end - begin)));
+      for (; begin < end; ++begin) {
+        jobs_.push_back(
+            {first_used + begin, stack.offset[begin] - channel, &stack.matrices.back()});
+      }
+    }
     if (!with_bias) return {};
     stack.bias.assign(n, 0.0f);
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -83,7 +99,7 @@ class Loader {
       stack.offset.push_back(rows);
       rows += part;
     }
-    return matrix(name, rows, k, stack.matrix);
+    return matrix(name, rows, k, stack.matrices.emplace_back());
   }
 
   Status norms(const std::string& prefix, LayerWeights& w) {
@@ -184,10 +200,27 @@ class Loader {
     return {key.finish(), digest, packed_bytes()};
   }
 
-  // Whether some matrix has another type than the first one.
-  bool has_mixed_types() const {
-    return std::ranges::any_of(
-        jobs_, [&](const PackJob& job) { return job.matrix->type != jobs_[0].matrix->type; });
+  // The types of the matrices, that of most bytes first.
+  std::vector<WeightType> types() const {
+    std::map<WeightType, size_t> bytes;
+    for (const PackJob& job : jobs_) {
+      if (job.channel_offset == 0) bytes[job.matrix->type] += job.matrix->bytes();
+    }
+    std::vector<WeightType> types;
+    for (const auto& [type, count] : bytes) types.push_back(type);
+    std::ranges::stable_sort(types, std::greater(), [&](WeightType type) { return bytes[type]; });
+    return types;
+  }
+
+  // The types of the matrices, in order, if some are K-quants.
+  std::string k_quant_types() const {
+    std::string types;
+    bool some = false;
+    for (const PackJob& job : jobs_) {
+      types += std::string(to_string(job.matrix->type)) + " ";
+      some |= is_k_quant(job.matrix->type);
+    }
+    return some ? types : "";
   }
 
   // Whether some matrix has the scales of its file's blocks.
@@ -244,18 +277,51 @@ class Loader {
   }
 
  private:
-  // Describes a matrix made of the last `parts` tensors that were found. It takes over their blocks
-  // if its type can hold the blocks of all parts.
-  PackedMatrix describe(int n, int k, size_t parts) const {
-    const auto tensors = std::span(used_).last(parts);
-    const auto keeps = [&](WeightType type) {
-      return std::ranges::all_of(
-          tensors, [&](const NamedTensor& named) { return keeps_blocks(named.tensor.type, type); });
+  static bool all_keep(std::span<const NamedTensor> tensors, WeightType type) {
+    return std::ranges::all_of(
+        tensors, [&](const NamedTensor& named) { return keeps_blocks(named.tensor.type, type); });
+  }
+
+  // The K-quant that a tensor becomes, whatever it is multiplied together with: the one that it is
+  // in its file, if weights are to be as in their files, or the one that was asked for. The LM head
+  // and V, whose errors cost most, are then q6k; V is small.
+  std::optional<WeightType> k_quant_for(const NamedTensor& named, bool is_head) const {
+    if (plan_.by_matrix) return k_quant_of(named.tensor.type);
+    if (!is_k_quant(plan_.type)) return std::nullopt;
+    const bool is_finer = is_head || named.name.ends_with(".v_proj.weight");
+    return is_finer ? WeightType::kQ6K : plan_.type;
+  }
+
+  // The end of the parts, from `begin` on, that are multiplied as one matrix. They are all parts
+  // unless some are K-quants; then each type has a matrix of its own.
+  size_t end_of_matrix(std::span<const NamedTensor> parts, size_t begin) const {
+    const auto k_quant = [&](const NamedTensor& part) { return k_quant_for(part, false); };
+    const auto type_of = [&](size_t i) {
+      return k_quant(parts[i]).value_or(type_for(parts.subspan(i, 1)));
     };
-    const bool is_finer =
-        plan_.by_matrix && plan_.type == WeightType::kInt4 && !keeps(WeightType::kInt4);
-    const WeightType type = is_finer ? WeightType::kInt8 : plan_.type;
-    return describe_matrix(type, kernels_.matrix_layout_of(type), n, k, keeps(type));
+    const bool some = std::ranges::any_of(
+        parts, [&](const NamedTensor& part) { return k_quant(part).has_value(); });
+    if (!some) return parts.size();
+    size_t end = begin + 1;
+    while (end < parts.size() && type_of(end) == type_of(begin)) ++end;
+    return end;
+  }
+
+  // The type of a matrix made of these tensors, which do not become K-quants.
+  WeightType type_for(std::span<const NamedTensor> tensors) const {
+    if (plan_.by_matrix && (plan_.type == WeightType::kInt4 || is_k_quant(plan_.type))) {
+      return all_keep(tensors, WeightType::kInt4) ? WeightType::kInt4 : WeightType::kInt8;
+    }
+    return plan_.type;
+  }
+
+  // Describes a matrix made of these tensors. It takes over their blocks if its type can hold the
+  // blocks of all of them.
+  PackedMatrix describe(int n, int k, std::span<const NamedTensor> tensors,
+                        bool is_head = false) const {
+    const WeightType type = k_quant_for(tensors.front(), is_head).value_or(type_for(tensors));
+    const bool block_scales = !is_k_quant(type) && all_keep(tensors, type);
+    return describe_matrix(type, kernels_.matrix_layout_of(type), n, k, block_scales);
   }
 
   // Finds a tensor and appends it to used_.
@@ -277,18 +343,19 @@ class Loader {
 // its files hold.
 Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
   RETURN_IF_ERROR(loader.matrix(std::string(kEmbedding), config.vocab_size, config.hidden_size,
-                                weights.embedding));
+                                weights.embedding, config.tied_embeddings));
   weights.embedding_multiplier = loader.embedding_multiplier();
   if (!config.tied_embeddings) {
     RETURN_IF_ERROR(
-        loader.matrix("lm_head.weight", config.vocab_size, config.hidden_size, weights.head));
+        loader.matrix("lm_head.weight", config.vocab_size, config.hidden_size, weights.head, true));
   }
   ASSIGN_OR_RETURN(weights.final_norm, loader.norm("model.norm.weight", config.hidden_size));
   for (int layer = 0; layer < config.layers; ++layer) {
     RETURN_IF_ERROR(loader.layer(layer, weights.layers.emplace_back()));
   }
   weights.block_scales = loader.has_block_scales();
-  weights.mixed_types = loader.has_mixed_types();
+  weights.types = loader.types();
+  weights.k_quant_types = loader.k_quant_types();
   return loader.check_all_layers_used();
 }
 
@@ -353,6 +420,16 @@ Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& sou
 }
 
 }  // namespace
+
+int StackedMatrix::n_padded() const {
+  int n = 0;
+  for (const PackedMatrix& matrix : matrices) n += matrix.n_padded;
+  return n;
+}
+
+bool StackedMatrix::quantized() const {
+  return std::ranges::any_of(matrices, &PackedMatrix::quantized);
+}
 
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config,
                              const WeightPlan& plan, const Kernels& kernels, ThreadPool& pool,

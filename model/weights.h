@@ -18,12 +18,20 @@
 
 namespace cascade {
 
-// Several projections of the same input as one matrix. The output channels of part i begin at
-// offset[i], at a whole panel unless the parts are one tensor in the model's files.
+// Several projections of the same input, multiplied together: one matrix, or several of different
+// types. The output channels of the matrices follow each other; each begins at a whole panel. Those
+// of part i begin at offset[i], at a whole panel unless the parts are one tensor in the model's
+// files.
 struct StackedMatrix {
-  PackedMatrix matrix;
-  std::vector<int> offset;  // [parts]
-  std::vector<float> bias;  // [matrix.n_padded], or empty
+  std::vector<PackedMatrix> matrices;  // with the same k
+  std::vector<int> offset;             // [parts]
+  std::vector<float> bias;             // [n_padded()], or empty
+
+  int k() const { return matrices.front().k; }
+  int n_padded() const;
+  int panels() const { return n_padded() / kPanelChannels; }
+  // Whether some matrix needs quantised input rows.
+  bool quantized() const;
 };
 
 struct LayerWeights {
@@ -50,8 +58,10 @@ struct Weights {
   // Whether some quantised matrices keep the scales of the blocks in their file.
   bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other
-  // Whether some matrices are int8 where the type of the weights is int4.
-  bool mixed_types = false;
+  // The types of the matrices, that of most bytes first.
+  std::vector<WeightType> types;
+  // The types of all matrices if some are K-quants, for the key of K and V; else empty.
+  std::string k_quant_types;
   // SHA-256 over every tensor's name, type, shape and bytes, as they are in the files.
   Digest digest;
 

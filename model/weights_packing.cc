@@ -37,6 +37,12 @@ struct Task {
   uint64_t offset;     // kPack: of the panel among the bytes of all matrices
 };
 
+bool units_finite(std::span<const KQuantGroup> groups) {
+  return std::ranges::all_of(groups, [](const KQuantGroup& group) {
+    return is_finite_f16(group.unit) && is_finite_f16(group.offset_unit);
+  });
+}
+
 bool scales_finite(std::span<const WeightBlock> blocks) {
   return std::ranges::all_of(blocks,
                              [](const WeightBlock& block) { return is_finite_f16(block.scale); });
@@ -48,6 +54,19 @@ bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
   const int k = job.matrix->k;
   const int begin = static_cast<int>(panel) * kPanelChannels;
   const int rows = std::min(static_cast<int>(tensor.shape[0]) - begin, kPanelChannels);
+  if (is_k_quant(job.matrix->type) && keeps_blocks(tensor.type, job.matrix->type)) {
+    const size_t groups = static_cast<size_t>(k) / kGroup;
+    const auto read = [&](int first, int count, KQuantGroup* out_groups) {
+      for (int i = 0; i < count; ++i) {
+        const uint64_t at = uint64_t(tensor.file_row(begin + first + i)) * uint64_t(k);
+        const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, at);
+        read_k_quant_groups(tensor.type, from, groups, out_groups + size_t(i) * groups);
+      }
+      finite &= units_finite(std::span(out_groups, size_t(count) * groups));
+    };
+    pack_panel(*job.matrix, rows, read, out);
+    return finite;
+  }
   if (job.matrix->block_scales) {
     const size_t blocks = static_cast<size_t>(k) / kBlock;
     const auto read = [&](int first, int count, WeightBlock* out_blocks) {

@@ -81,6 +81,9 @@ struct QualityOptions {
   std::string text_file;
   int window = 1024;     // tokens; at most the model's context
   int positions = 8192;  // predictions compared; the text needs one token more
+  // Whether the reference has the values that the weights were rounded to, and not the model's own:
+  // what is left is what the arithmetic costs.
+  bool same_values = false;
 };
 // Compares the model as `session` describes it with itself in f32 (weights and KV). Both predict
 // each next token of the text in windows of `window` tokens -> one object: KL(reference || tested)

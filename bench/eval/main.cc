@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/number_types.h"
 #include "base/random.h"
 #include "bench/command_line.h"
 #include "bench/eval/commands.h"
@@ -46,7 +47,7 @@ void add_session_options(CLI::App* command, SessionOptions& options) {
   command->add_option("--model", options.model_dir, "folder of the model, or a GGUF file")
       ->check(not_empty())
       ->required();
-  command->add_option("--weights", options.weights, "auto, f32, bf16, int8 or int4")
+  command->add_option("--weights", options.weights, "auto, " + std::string(kWeightTypeNames))
       ->capture_default_str();
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--isa", options.isa,
@@ -185,6 +186,9 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
       ->add_option("--positions", all.quality.positions, "how many predictions to compare")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
+  quality_command->add_flag("--same-values", all.quality.same_values,
+                            "compare with the values that the weights are rounded to, in f32: what "
+                            "the arithmetic costs");
   quality_command->callback([&] { status = quality(all.quality); });
 
   IdentityOptions& options = all.identity;

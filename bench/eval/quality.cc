@@ -21,15 +21,18 @@ struct Pair {
   std::unique_ptr<Session> tested;
 };
 
-Result<Pair> open_pair(const SessionOptions& options) {
+Result<Pair> open_pair(const SessionOptions& options, bool same_values) {
   // Mistakes in the options are reported before a model is loaded.
   RETURN_IF_ERROR(model_options_of(options));
   Pair pair;
   pair.pool = make_pool(options);
   SessionOptions exact = options;
   exact.weights = exact.kv = "f32";
-  ASSIGN_OR_RETURN(pair.reference, Session::open(exact, pair.pool));
   ASSIGN_OR_RETURN(pair.tested, Session::open(options, pair.pool));
+  const Weights& weights = pair.tested->model().weights;
+  ASSIGN_OR_RETURN(pair.reference, same_values
+                                       ? Session::open_with_values_of(weights, exact, pair.pool)
+                                       : Session::open(exact, pair.pool));
   return pair;
 }
 
@@ -79,7 +82,7 @@ Result<std::vector<Divergence>> compare(const Pair& pair, std::span<const int32_
 }  // namespace
 
 Status quality(const QualityOptions& options) {
-  ASSIGN_OR_RETURN(const Pair pair, open_pair(options.session));
+  ASSIGN_OR_RETURN(const Pair pair, open_pair(options.session, options.same_values));
   const Model& model = pair.tested->model();
   const int context = model.config.context_tokens_max;
   if (options.window > context) {
@@ -102,6 +105,7 @@ Status quality(const QualityOptions& options) {
                      {"text", options.text_file},
                      {"weights", to_string(model.options.weight_type)},
                      {"kv", to_string(model.options.kv_type)},
+                     {"reference", options.same_values ? "the same values" : "the model"},
                      {"isa", to_string(model.options.isa)},
                      {"threads", pair.pool->threads()},
                      {"window", options.window},

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <thread>
 
+#include "bench/eval/weight_values.h"
+
 namespace cascade::eval {
 namespace {
 
@@ -18,7 +20,9 @@ constexpr int kSpilledSliceTokens = Transformer::kRowsUsual;
 Result<ModelOptions> model_options_of(const SessionOptions& options) {
   const bool as_in_files = options.weights == kWeightsAsInFiles;
   const auto weights = as_in_files ? WeightType::kBf16 : weight_type_from_string(options.weights);
-  if (!weights) return invalid_argument("--weights", "must be auto, f32, bf16, int8 or int4");
+  if (!weights) {
+    return invalid_argument("--weights", "must be auto, " + std::string(kWeightTypeNames));
+  }
   const auto kv = kv_type_from_string(options.kv);
   if (!kv) return invalid_argument("--kv", "must be f32, bf16, fp16, fp8 or int8");
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
@@ -54,6 +58,21 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
 
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
                                                std::shared_ptr<ThreadPool> pool) {
+  return open(options, std::move(pool), nullptr);
+}
+
+Result<std::unique_ptr<Session>> Session::open_with_values_of(const Weights& weights,
+                                                              const SessionOptions& options,
+                                                              std::shared_ptr<ThreadPool> pool) {
+  SessionOptions exact = options;
+  exact.weights = "f32";
+  exact.state_dir = "";  // what is mapped from there cannot be written
+  return open(exact, std::move(pool), &weights);
+}
+
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
+                                               std::shared_ptr<ThreadPool> pool,
+                                               const Weights* values) {
   ASSIGN_OR_RETURN(const ModelOptions model_options, model_options_of(options));
   ASSIGN_OR_RETURN(const AttentionMode attention, attention_of(options));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
@@ -61,6 +80,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   for (const std::string& warning : model->load.warnings) {
     std::fprintf(stderr, "cascade-eval: %s\n", warning.c_str());
   }
+  if (values != nullptr) copy_values(*values, model->weights);
   auto session = std::unique_ptr<Session>(new Session(options, std::move(pool), std::move(model)));
   RETURN_IF_ERROR(session->make_room(attention));
   RETURN_IF_ERROR(session->start(attention));

@@ -56,6 +56,10 @@ class Session {
   // The same, with threads that several sessions use in turn; options.threads is ignored.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
                                                std::shared_ptr<ThreadPool> pool);
+  // The same in f32, with the values of `weights`, which are of the same model, in any type.
+  static Result<std::unique_ptr<Session>> open_with_values_of(const Weights& weights,
+                                                              const SessionOptions& options,
+                                                              std::shared_ptr<ThreadPool> pool);
 
   const Model& model() const { return *model_; }
   const AttentionMode& attention() const { return attention_; }
@@ -91,6 +95,11 @@ class Session {
  private:
   Session(const SessionOptions& options, std::shared_ptr<ThreadPool> pool,
           std::unique_ptr<Model> model);
+
+  // `values`: what the weights are replaced with, or nullptr.
+  static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
+                                               std::shared_ptr<ThreadPool> pool,
+                                               const Weights* values);
 
   // Makes room for the K and V of a whole context, in `mode`.
   Status make_room(const AttentionMode& mode);

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "base/number_types.h"
 #include "bench/command_line.h"
 #include "bench/serve/commands.h"
 
@@ -39,7 +40,7 @@ void add_serve(CLI::App* command, ServeOptions& options) {
       ->check(bench::not_empty())
       ->required();
   command->add_option("--cascaded", options.cascaded, "the daemon (default: beside this program)");
-  command->add_option("--weights", options.weights, "f32, bf16, int8 or int4")
+  command->add_option("--weights", options.weights, std::string(kWeightTypeNames))
       ->capture_default_str();
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--threads", options.threads, "threads of the daemon (default: its own)")

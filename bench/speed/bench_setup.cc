@@ -49,9 +49,9 @@ Status print(const Report& report, const CommonOptions& options) {
 
 Result<WeightType> weight_type_of(const std::string& name, const std::string& option) {
   const auto type = weight_type_from_string(name);
-  if (!type)
-    return invalid_argument(option, "must be f32, bf16, int8 or int4, got \"" + name + '"');
-  return *type;
+  if (type) return *type;
+  return invalid_argument(option,
+                          "must be " + std::string(kWeightTypeNames) + ", got \"" + name + '"');
 }
 
 Result<KvType> kv_type_of(const std::string& name, const std::string& option) {

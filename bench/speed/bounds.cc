@@ -32,8 +32,8 @@ double bound_s(const Work& work, const Peak& peak) {
 Work matrix_work(const Weights& weights, double rows, double head_rows) {
   Work work;
   for (const LayerWeights& layer : weights.layers) {
-    for (const auto* matrix : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
-      work += product_work(matrix->matrix, rows);
+    for (const auto* stack : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
+      for (const PackedMatrix& matrix : stack->matrices) work += product_work(matrix, rows);
     }
   }
   if (head_rows > 0) work += product_work(weights.lm_head(), head_rows);

@@ -157,10 +157,9 @@ class GemmReport {
 
   void add_row(OrderedJson row, WeightType type, const Shape& shape, int rows, size_t copies,
                double bytes, const PairedSamples& samples) {
-    const bool int8 = type == WeightType::kInt8 || type == WeightType::kInt4;
     const auto times = static_cast<double>(copies);
     const double ops = 2.0 * shape.n * shape.k * rows;
-    const auto peak_ops = int8 ? &Peak::int8_op_per_s : &Peak::f32_flop_per_s;
+    const auto peak_ops = is_quantized(type) ? &Peak::int8_op_per_s : &Peak::f32_flop_per_s;
     add_kernel_row(report_, std::move(row), {ops * times, bytes * times, peak_ops}, samples);
   }
 

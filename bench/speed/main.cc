@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/number_types.h"
 #include "bench/cache/commands.h"
 #include "bench/command_line.h"
 #include "bench/serve/command_line.h"
@@ -32,7 +33,8 @@ void add_common(CLI::App* command, CommonOptions& options) {
 }
 
 template <class T>
-CLI::Option* add_list(CLI::App* command, const char* name, std::vector<T>& list, const char* what) {
+CLI::Option* add_list(CLI::App* command, const char* name, std::vector<T>& list,
+                      const std::string& what) {
   return command->add_option(name, list, what)->delimiter(',')->capture_default_str();
 }
 
@@ -53,7 +55,8 @@ void add_kernel_commands(CLI::App& app, AllOptions& all, Status& status) {
   add_common(gemm_command, all.gemm.common);
   all.gemm.types = {"f32", "bf16", "int8", "int4"};
   add_list(gemm_command, "--weights", all.gemm.types,
-           "f32, bf16, int8, int4; q8_0, q4_0: int8, int4 with the scales of a GGUF file's blocks");
+           std::string(kWeightTypeNames) +
+               "; q8_0, q4_0: int8, int4 with the scales of a GGUF file's blocks");
   all.gemm.rows = {1, 8, 512};
   add_list(gemm_command, "-m,--rows", all.gemm.rows, "input rows")
       ->check(CLI::Range(int64_t{1}, int64_t{512}));
@@ -89,7 +92,9 @@ void add_model_options(CLI::App* command, ModelBenchOptions& options) {
   command->add_option("--model", options.model_dir, "folder of the model")
       ->check(bench::not_empty())
       ->required();
-  command->add_option("--weights", options.weights, "f32, bf16, int8 or int4")
+  command
+      ->add_option("--weights", options.weights,
+                   "auto (as in the model's files), " + std::string(kWeightTypeNames))
       ->capture_default_str();
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--state-dir", options.state_dir,

@@ -86,14 +86,19 @@ class Bench {
   // Errors: those of load_model and check_memory.
   static Result<std::unique_ptr<Bench>> open(const ModelBenchOptions& options, const char* command,
                                              const Demand& demand) {
-    ASSIGN_OR_RETURN(const WeightType weights, weight_type_of(options.weights, "--weights"));
+    const bool as_in_files = options.weights == "auto";
+    WeightType weights = WeightType::kBf16;
+    if (!as_in_files) {
+      ASSIGN_OR_RETURN(weights, weight_type_of(options.weights, "--weights"));
+    }
     ASSIGN_OR_RETURN(const KvType kv, kv_type_of(options.kv, "--kv"));
     auto bench = std::unique_ptr<Bench>(new Bench);
     ASSIGN_OR_RETURN(bench->setup_, set_up(options.common));
     const Setup& setup = *bench->setup_;
     bench->header_ = header(command, setup);
     const double start = now_s();
-    const ModelOptions model_options = {weights, kv, setup.kernels->isa, options.state_dir};
+    const ModelOptions model_options = {weights, kv, setup.kernels->isa, options.state_dir,
+                                        as_in_files};
     ASSIGN_OR_RETURN(bench->model_, load_model(options.model_dir, model_options, *setup.pool));
     const Model& model = *bench->model_;
     bench->header_["load_s"] = now_s() - start;
@@ -103,7 +108,7 @@ class Bench {
       std::fprintf(stderr, "cascade-bench: %s\n", warning.c_str());
     }
     bench->header_["model"] = model.name;
-    bench->header_["weights"] = std::string(to_string(weights));
+    bench->header_["weights"] = std::string(to_string(model.options.weight_type));
     bench->header_["kv"] = std::string(to_string(kv));
     bench->header_["weights_mb"] = static_cast<double>(model.weights.bytes()) / 1e6;
     bench->header_["kv_bytes_per_token"] = kv_bytes(model.kv_layout, 1);

@@ -90,6 +90,38 @@ struct I16 {
     high = {_mm256_and_si256(_mm256_srli_epi16(a, 4), mask),
             _mm256_and_si256(_mm256_srli_epi16(b, 4), mask)};
   }
+  static Bytes load_bytes(const uint8_t* p) { return {load(p), load(p + 32)}; }
+  static void store_bytes(uint8_t* p, Bytes x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.low);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), x.high);
+  }
+  // Puts kBits bits (1 or 2) of each byte at `from`, from bit kShift on, above the low four bits.
+  template <int kShift, int kBits>
+  static Bytes add_high_bits(Bytes low, const uint8_t* from) {
+    const auto add = [](__m256i nibbles, const uint8_t* p) {
+      const __m256i x = load(p);
+      const __m256i moved = kShift <= 4 ? _mm256_slli_epi16(x, kShift <= 4 ? 4 - kShift : 0)
+                                        : _mm256_srli_epi16(x, kShift <= 4 ? 0 : kShift - 4);
+      const __m256i mask = _mm256_set1_epi8(((1 << kBits) - 1) << 4);
+      return _mm256_or_si256(nibbles, _mm256_and_si256(moved, mask));
+    };
+    return {add(low.low, from), add(low.high, from + 32)};
+  }
+  // Byte kByte of each of 16 words.
+  template <int kByte>
+  static I16 byte_of_words(const uint8_t* p) {
+    const auto byte = [](__m256i x) {
+      return _mm256_and_si256(_mm256_srli_epi32(x, 8 * kByte), _mm256_set1_epi32(255));
+    };
+    return {byte(load(p)), byte(load(p + 32))};
+  }
+  template <int kByte>
+  static I16 signed_byte_of_words(const uint8_t* p) {
+    const auto byte = [](__m256i x) {
+      return _mm256_srai_epi32(_mm256_slli_epi32(x, 24 - 8 * kByte), 24);
+    };
+    return {byte(load(p)), byte(load(p + 32))};
+  }
   // 64 bytes of int4 -> 128 bytes (nibble - 8) * m + 128; m in [0, 15].
   static void expand_nibbles(const uint8_t* p, I16 m, uint8_t* out) {
     Bytes half[2];
@@ -151,6 +183,31 @@ struct PairDot {
     const __m256i xs = I16::four(x);
     return {_mm256_add_epi32(sum.low, I16::dot_pairs(w.low, xs)),
             _mm256_add_epi32(sum.high, I16::dot_pairs(w.high, xs))};
+  }
+
+  // Sums of products of bytes of kBits bits (4 to 6) with x. Products of pairs are added as 16-bit
+  // numbers, as many as fit: 2 * 127 * 63 for two products of six bits.
+  struct Products {
+    I16 sum;
+    __m256i low, high;
+  };
+  static Products start_products(I16 sum) {
+    return {sum, _mm256_setzero_si256(), _mm256_setzero_si256()};
+  }
+  // Adds the products of step number kStep of those since the start.
+  template <int kBits, int kStep, bool kOnce>
+  static Products add_products(Products to, const Bytes& w, const int8_t* x) {
+    constexpr int kStepsMax = 1 << (7 - kBits);
+    const __m256i xs = I16::four(x);
+    const __m256i a = _mm256_maddubs_epi16(w.low, xs), b = _mm256_maddubs_epi16(w.high, xs);
+    if constexpr (kStep == 0) return {to.sum, a, b};
+    if constexpr (kStep % kStepsMax == 0) return {finish_products(to), a, b};
+    return {to.sum, _mm256_add_epi16(to.low, a), _mm256_add_epi16(to.high, b)};
+  }
+  static I16 finish_products(const Products& all) {
+    const __m256i ones = _mm256_set1_epi16(1);
+    return {_mm256_add_epi32(all.sum.low, _mm256_madd_epi16(all.low, ones)),
+            _mm256_add_epi32(all.sum.high, _mm256_madd_epi16(all.high, ones))};
   }
 
   // Multiplies signed values in [-127, 127] by unsigned x = 2 * (x / 2) + x % 2: the products of

@@ -59,6 +59,18 @@ struct V16 {
   static V16 load_f16(const uint16_t* p) {
     return widen_f16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
+  // 16 pairs of f16 values: the first of each in `first`, the second in `second`.
+  static void load_f16_pairs(const void* p, V16& first, V16& second) {
+    const auto* from = static_cast<const __m256i*>(p);
+    const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256(from + 1);
+    const __m256i mask = _mm256_set1_epi32(0xFFFF);
+    // Packing works on halves of registers: their quarters must be put in order.
+    const auto ordered = [](__m256i x, __m256i y) {
+      return _mm256_permute4x64_epi64(_mm256_packus_epi32(x, y), 0xD8);
+    };
+    first = widen_f16(ordered(_mm256_and_si256(a, mask), _mm256_and_si256(b, mask)));
+    second = widen_f16(ordered(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16)));
+  }
   // 16 e4m3 values.
   static V16 load_e4m3(const uint8_t* p) {
     const __m256i x = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

@@ -57,6 +57,27 @@ struct I16 {
     low = _mm512_and_si512(both, mask);
     high = _mm512_and_si512(_mm512_srli_epi16(both, 4), mask);
   }
+  static Bytes load_bytes(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  static void store_bytes(uint8_t* p, Bytes x) { _mm512_storeu_si512(p, x); }
+  // Puts kBits bits (1 or 2) of each byte at `from`, from bit kShift on, above the low four bits.
+  template <int kShift, int kBits>
+  static Bytes add_high_bits(Bytes low, const uint8_t* from) {
+    const __m512i x = _mm512_loadu_si512(from);
+    const __m512i moved = kShift <= 4 ? _mm512_slli_epi16(x, kShift <= 4 ? 4 - kShift : 0)
+                                      : _mm512_srli_epi16(x, kShift <= 4 ? 0 : kShift - 4);
+    const __m512i mask = _mm512_set1_epi8(((1 << kBits) - 1) << 4);
+    return _mm512_ternarylogic_epi32(low, moved, mask, 0xF8);  // low | (moved & mask)
+  }
+  // Byte kByte of each of 16 words.
+  template <int kByte>
+  static I16 byte_of_words(const uint8_t* p) {
+    const __m512i moved = _mm512_srli_epi32(_mm512_loadu_si512(p), 8 * kByte);
+    return {_mm512_and_si512(moved, _mm512_set1_epi32(255))};
+  }
+  template <int kByte>
+  static I16 signed_byte_of_words(const uint8_t* p) {
+    return {_mm512_srai_epi32(_mm512_slli_epi32(_mm512_loadu_si512(p), 24 - 8 * kByte), 24)};
+  }
   // 64 bytes of int4 -> 128 bytes (nibble - 8) * m + 128; m in [0, 15].
   static void expand_nibbles(const uint8_t* p, I16 m, uint8_t* out) {
     Bytes half[2];
@@ -115,6 +136,26 @@ struct PairDot {
   // dot() for the results of load_nibbles: 15 * 127 * 2 fits 16 bits.
   static I16 dot_nibbles(I16 sum, Bytes w, const int8_t* x) {
     return {_mm512_add_epi32(sum.v, dot_pairs(w, _mm512_set1_epi32(four_bytes(x))))};
+  }
+
+  // Sums of products of bytes of kBits bits (4 to 6) with x. Products of pairs are added as 16-bit
+  // numbers, as many as fit: 2 * 127 * 63 for two products of six bits.
+  struct Products {
+    I16 sum;
+    __m512i pairs;
+  };
+  static Products start_products(I16 sum) { return {sum, _mm512_setzero_si512()}; }
+  // Adds the products of step number kStep of those since the start.
+  template <int kBits, int kStep, bool kOnce>
+  static Products add_products(Products to, Bytes w, const int8_t* x) {
+    constexpr int kStepsMax = 1 << (7 - kBits);
+    const __m512i pairs = _mm512_maddubs_epi16(w, _mm512_set1_epi32(four_bytes(x)));
+    if constexpr (kStep == 0) return {to.sum, pairs};
+    if constexpr (kStep % kStepsMax == 0) return {finish_products(to), pairs};
+    return {to.sum, _mm512_add_epi16(to.pairs, pairs)};
+  }
+  static I16 finish_products(const Products& all) {
+    return {_mm512_add_epi32(all.sum.v, _mm512_madd_epi16(all.pairs, _mm512_set1_epi16(1)))};
   }
 
   // Multiplies signed values in [-127, 127] by unsigned x = 2 * (x / 2) + x % 2: the products of

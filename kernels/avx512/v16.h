@@ -46,6 +46,12 @@ struct V16 {
   static V16 load_f16(const uint16_t* p) {
     return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
   }
+  // 16 pairs of f16 values: the first of each in `first`, the second in `second`.
+  static void load_f16_pairs(const void* p, V16& first, V16& second) {
+    const __m512i pairs = _mm512_loadu_si512(p);
+    first.v = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(pairs));
+    second.v = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32(pairs, 16)));
+  }
   // 16 e4m3 values.
   static V16 load_e4m3(const uint8_t* p) {
     const __m256i x = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));

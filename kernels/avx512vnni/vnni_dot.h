@@ -53,6 +53,15 @@ struct VnniDot {
   // dot_once() for the results of load_nibbles.
   static I16 dot_nibbles(I16 sum, Bytes w, const int8_t* x) { return dot_once(sum, w, x); }
 
+  // Sums of products of unsigned bytes with x. kOnce: no other product uses this x.
+  using Products = I16;
+  static I16 start_products(I16 sum) { return sum; }
+  template <int kBits, int kStep, bool kOnce>
+  static I16 add_products(I16 sum, Bytes w, const int8_t* x) {
+    return kOnce ? dot_once(sum, w, x) : dot(sum, w, x);
+  }
+  static I16 finish_products(I16 sum) { return sum; }
+
   // Signed values in [-127, 127] and unsigned x.
   using Values = __m512i;
   static Values load_values(const uint8_t* p) { return _mm512_loadu_si512(p); }

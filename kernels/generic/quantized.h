@@ -1,10 +1,12 @@
-// The int8 and int4 matrix product for any vector type V16 and dot product D (avx2/i16.h,
+// The product of quantised matrices for any vector type V16 and dot product D (avx2/i16.h,
 // avx512/i16.h, avx512vnni/vnni_dot.h). Integer sums are exact, so they give the same bits in any
 // order; the chain of floats over the groups is the one of the specification.
 #pragma once
 
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/elementwise.h"
+#include "kernels/generic/k_quants.h"
+#include "kernels/generic/panel_source.h"
 #include "kernels/kernels.h"
 #include "kernels/quantized_rows.h"
 
@@ -31,8 +33,9 @@ inline void quantize_row(const float* x, int k, uint8_t* data, int rows, int ind
     const V inverse = V::set1(zero ? 0.0f : 127.0f / largest);
     row.scale[g * row.lanes] = zero ? 0.0f : largest / 127.0f;
     int total = 0;
+    static_assert(kRowSubgroup == 16);
     for (int s = 0; s < kGroup / kSubgroup; ++s) {
-      I sums = I::zero();
+      int sum = 0;
       for (int j = 2 * s; j < 2 * s + 2; ++j) {
         const I whole = I::rounded(V::min(V::max(values[j] * inverse, low), high));
         int8_t bytes[16];
@@ -40,10 +43,12 @@ inline void quantize_row(const float* x, int k, uint8_t* data, int rows, int ind
         for (int i = 0; i < 4; ++i) {
           __builtin_memcpy(row.q + (g * 32 + j * 4 + i) * 4 * row.lanes, bytes + 4 * i, 4);
         }
-        sums = sums + whole;
+        const int part = whole.sum();
+        row.bias32[(g * 8 + j) * row.lanes] = -32 * part;
+        sum += part;
       }
-      const int sum = sums.sum();
       row.bias8[(g * 4 + s) * row.lanes] = -8 * sum;
+      row.minus[(g * 4 + s) * row.lanes] = static_cast<float>(-sum);
       total += sum;
     }
     row.bias128[g * row.lanes] = -128 * total;
@@ -163,26 +168,9 @@ template <class D, int kLanes, int kRows, int kPanels>
   }
 }
 
-// How the weights of a matrix are coded.
-enum class Coding { kInt8, kInt4, kInt8Blocks, kInt4Blocks };
-constexpr bool has_blocks(Coding coding) {
-  return coding == Coding::kInt8Blocks || coding == Coding::kInt4Blocks;
-}
 constexpr bool is_int4(Coding coding) {
-  return coding == Coding::kInt4 || coding == Coding::kInt4Blocks;
+  return coding.type == WeightType::kInt4;
 }
-
-// The panels that a tile reads: int8 panels of the matrix, its int4 panels, or int4 panels expanded
-// to int8.
-struct PanelSource {
-  const uint8_t* weights;     // of the first panel
-  size_t weights_stride;      // from panel to panel, bytes
-  const uint8_t* scales;      // of the first panel
-  size_t scales_stride;       // bytes
-  size_t multipliers_offset;  // int4
-  size_t to_next = 0;         // bytes to the panels that come next, if they are prefetched
-  size_t gap = 0;             // offset in the next panels of bytes that no weights prefetch
-};
 
 template <class V, bool kF16>
 [[gnu::always_inline]] inline V weight_scales(const PanelSource& source, int panel, int index) {
@@ -265,7 +253,9 @@ inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& sou
   unroll<kRows * kPanels>([&](auto i)
                               CASCADE_INLINE { total[i / kPanels][i % kPanels] = V::zero(); });
   for (int g = 0; g < args.w->groups(); ++g) {
-    if constexpr (has_blocks(kCoding)) {
+    if constexpr (is_k_quant(kCoding.type)) {
+      add_k_quant_group<V, D, kCoding, kLanes>(source, x, g, total);
+    } else if constexpr (kCoding.blocks) {
       add_blocks<V, D, kCoding, kLanes>(source, x, g, total);
     } else {
       add_group<V, D, kCoding, kLanes>(source, x, g, total);
@@ -277,9 +267,11 @@ inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& sou
   });
 }
 
-// Expands the weights of an int4 panel to those of an int8 panel (the scales are the same).
-template <class D>
+// Expands the weights of an int4 panel to those of an int8 panel (the scales are the same), or a
+// panel of K-quants.
+template <class V, class D, WeightType kType>
 inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
+  if constexpr (is_k_quant(kType)) return expand_k_quant_panel<V, D, kType>(w, panel, out);
   const uint8_t* from = w.panel(panel);
   const uint8_t* multipliers = from + w.multipliers_offset();
   for (int s = 0; s < w.groups() * (kGroup / kSubgroup); ++s) {
@@ -294,20 +286,22 @@ inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
   }
 }
 
-// The bytes of the rows that share one pass over a panel: they stay in the second-level cache,
-// beside the panels that stream by.
-constexpr size_t kPassBytes = 384 << 10;
+// The bytes of the values of the rows that share one pass over a panel: they stay in the
+// second-level cache, beside the panels that stream by.
+constexpr size_t kPassBytes = 323 << 10;
 
 // Multiplies all rows by panels [first, last), whose weights and scales are at `source`.
 template <class V, class D, Coding kCoding>
 inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource& source, int first,
                                 int last) {
-  // Groups of blocks need registers for the group's sums and for the totals that these are added
-  // to.
-  constexpr int kRows = has_blocks(kCoding) ? D::kGemmBlocksRows : D::kGemmRows;
+  // Groups with several scales need registers for the sums with one scale and for the totals that
+  // these are added to.
+  constexpr bool kSeveral = kCoding.blocks || is_k_quant(kCoding.type);
+  constexpr int kRows = kSeveral ? D::kGemmBlocksRows : D::kGemmRows;
   constexpr int kPanels = D::kGemmPanels;
   static_assert(kRowBlock % kRows == 0);
-  const int blocks = static_cast<int>(kPassBytes / row_block_bytes(args.w->k, kRowBlock));
+  const size_t block_bytes = static_cast<size_t>(args.w->groups()) * kGroup * kRowBlock;
+  const int blocks = static_cast<int>(kPassBytes / block_bytes);
   const int rows_per_pass = kRowBlock * (blocks < 2 ? 2 : blocks);
   for (int begin = 0; begin < args.rows; begin += rows_per_pass) {
     const int end = begin + rows_per_pass < args.rows ? begin + rows_per_pass : args.rows;
@@ -328,45 +322,61 @@ inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource
 template <class V, class D, Coding kCoding>
 inline void many_rows(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
-  const auto scales = [&](int panel) { return w.panel(panel) + w.scales_offset(); };
-  if constexpr (!is_int4(kCoding)) {
+  constexpr bool kIsKQuant = is_k_quant(kCoding.type);
+  const auto scales = [&](int panel) {
+    return w.panel(panel) + (kIsKQuant ? 0 : w.scales_offset());
+  };
+  if constexpr (kCoding.type == WeightType::kInt8) {
     const int first = args.panel_begin;
-    const PanelSource source = {w.panel(first), w.panel_bytes(), scales(first), w.panel_bytes(), 0};
+    const PanelSource source = {w.panel(first), w.panel_bytes(), scales(first), w.panel_bytes()};
     return many_rows_of_panels<V, D, kCoding>(args, source, first, args.panel_end);
   }
-  constexpr Coding kExpanded = has_blocks(kCoding) ? Coding::kInt8Blocks : Coding::kInt8;
+  constexpr Coding kExpanded = {kIsKQuant ? kCoding.type : WeightType::kInt8, kCoding.blocks,
+                                kIsKQuant};
   const int step = expanded_panels(w.k);
-  const size_t expanded = static_cast<size_t>(w.groups()) * kGroup * kPanelChannels;
+  const size_t expanded =
+      static_cast<size_t>(w.groups()) * (kIsKQuant ? kExpandedGroupBytes : kGroup * kPanelChannels);
   for (int first = args.panel_begin; first < args.panel_end; first += step) {
     const int last = first + step < args.panel_end ? first + step : args.panel_end;
     for (int panel = first; panel < last; ++panel) {
-      expand_panel<D>(w, panel, args.scratch + (panel - first) * expanded);
+      expand_panel<V, D, kCoding.type>(w, panel, args.scratch + (panel - first) * expanded);
     }
-    const PanelSource source = {args.scratch, expanded, scales(first), w.panel_bytes(), 0};
+    const PanelSource source = {args.scratch, expanded, scales(first), w.panel_bytes()};
     many_rows_of_panels<V, D, kExpanded>(args, source, first, last);
   }
+}
+
+// Where a tile of few rows reads `count` panels from `panel` on. Prefetches what the tile does not.
+template <Coding kCoding>
+inline PanelSource few_rows_source(const PackedMatrix& w, int panel, int count) {
+  const uint8_t* first = w.panel(panel);
+  const size_t bytes = w.panel_bytes();
+  if constexpr (is_k_quant(kCoding.type)) return {first, bytes, first, bytes};
+  const size_t weights_bytes = is_int4(kCoding) ? w.multipliers_offset() : w.scales_offset();
+  const size_t factors_bytes = bytes - weights_bytes;
+  const size_t gap_bytes = factors_bytes < kAheadBytes ? factors_bytes : kAheadBytes;
+  for (int p = panel; !kCoding.blocks && p < panel + count; ++p) {
+    // Nothing was prefetched while the previous panel's factors were read. So the same number of
+    // bytes of this panel is still missing: prefetch them here.
+    prefetch_bytes(w.panel(p) + kAheadBytes - gap_bytes, gap_bytes);
+    // The factors of the next panels are needed as soon as those panels begin.
+    prefetch_bytes(w.panel(p + count) + weights_bytes, factors_bytes);
+  }
+  return {first,
+          bytes,
+          first + w.scales_offset(),
+          bytes,
+          w.multipliers_offset(),
+          count * bytes,
+          kAheadBytes - gap_bytes};
 }
 
 // Multiplies at most kFewRows rows, in blocks of kLanes.
 template <class V, class D, Coding kCoding, int kLanes>
 inline void few_rows(const QuantizedGemmArgs& args) {
-  const PackedMatrix& w = *args.w;
-  const size_t weights_bytes = is_int4(kCoding) ? w.multipliers_offset() : w.scales_offset();
-  const size_t factors_bytes = w.panel_bytes() - weights_bytes;
-  const size_t gap_bytes = factors_bytes < kAheadBytes ? factors_bytes : kAheadBytes;
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
-    for (int p = panel; !has_blocks(kCoding) && p < panel + kCount; ++p) {
-      // Nothing was prefetched while the previous panel's factors were read. So the same number of
-      // bytes of this panel is still missing: prefetch them here.
-      prefetch_bytes(w.panel(p) + kAheadBytes - gap_bytes, gap_bytes);
-      // The factors of the next panels are needed as soon as those panels begin.
-      prefetch_bytes(w.panel(p + kCount) + weights_bytes, factors_bytes);
-    }
-    const PanelSource source = {
-        w.panel(panel),         w.panel_bytes(),        w.panel(panel) + w.scales_offset(),
-        w.panel_bytes(),        w.multipliers_offset(), kCount * w.panel_bytes(),
-        kAheadBytes - gap_bytes};
+    const PanelSource source = few_rows_source<kCoding>(*args.w, panel, kCount);
     const auto rows = [&]<int kRowCount>(int row) {
       quantized_tile<V, D, kCoding, kLanes, kRowCount, kCount>(args, source, row, panel);
     };
@@ -392,11 +402,19 @@ inline void coded_gemm(const QuantizedGemmArgs& args) {
 template <class V, class D>
 inline void quantized_gemm(const QuantizedGemmArgs& args) {
   const bool blocks = args.w->block_scales;
-  if (args.w->type == WeightType::kInt4) {
-    return blocks ? coded_gemm<V, D, Coding::kInt4Blocks>(args)
-                  : coded_gemm<V, D, Coding::kInt4>(args);
+  switch (args.w->type) {
+    case WeightType::kInt8:
+      return blocks ? coded_gemm<V, D, Coding{WeightType::kInt8, true}>(args)
+                    : coded_gemm<V, D, Coding{WeightType::kInt8}>(args);
+    case WeightType::kInt4:
+      return blocks ? coded_gemm<V, D, Coding{WeightType::kInt4, true}>(args)
+                    : coded_gemm<V, D, Coding{WeightType::kInt4}>(args);
+    case WeightType::kQ4K: return coded_gemm<V, D, Coding{WeightType::kQ4K}>(args);
+    case WeightType::kQ5K: return coded_gemm<V, D, Coding{WeightType::kQ5K}>(args);
+    case WeightType::kQ6K: return coded_gemm<V, D, Coding{WeightType::kQ6K}>(args);
+    case WeightType::kF32:
+    case WeightType::kBf16: break;  // multiplied by gemm
   }
-  blocks ? coded_gemm<V, D, Coding::kInt8Blocks>(args) : coded_gemm<V, D, Coding::kInt8>(args);
 }
 
 }  // namespace cascade::generic

@@ -12,6 +12,10 @@ namespace cascade::neon {
 struct I16 {
   int32x4_t v[4];
 
+  struct Bytes {  // four bytes for each of 16 lanes
+    int8x16_t v[4];
+  };
+
   // f(i) in register i.
   template <class F>
   [[gnu::always_inline]] static I16 each(const F& f) {
@@ -66,6 +70,49 @@ struct I16 {
              vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))),
              vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(high)))}};
   }
+  // The low four bits of 64 bytes, and the high four bits.
+  static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
+    for (int i = 0; i < 4; ++i) {
+      const uint8x16_t both = vld1q_u8(p + 16 * i);
+      low.v[i] = vreinterpretq_s8_u8(vandq_u8(both, vdupq_n_u8(15)));
+      high.v[i] = vreinterpretq_s8_u8(vshrq_n_u8(both, 4));
+    }
+  }
+  static Bytes load_bytes(const uint8_t* p) {
+    Bytes bytes;
+    for (int i = 0; i < 4; ++i) bytes.v[i] = vreinterpretq_s8_u8(vld1q_u8(p + 16 * i));
+    return bytes;
+  }
+  static void store_bytes(uint8_t* p, const Bytes& x) {
+    for (int i = 0; i < 4; ++i) vst1q_u8(p + 16 * i, vreinterpretq_u8_s8(x.v[i]));
+  }
+  // Puts kBits bits (1 or 2) of each byte at `from`, from bit kShift on, above the low four bits.
+  template <int kShift, int kBits>
+  static Bytes add_high_bits(const Bytes& low, const uint8_t* from) {
+    Bytes all;
+    for (int i = 0; i < 4; ++i) {
+      const uint8x16_t moved = vshlq_u8(vld1q_u8(from + 16 * i), vdupq_n_s8(4 - kShift));
+      const uint8x16_t high = vandq_u8(moved, vdupq_n_u8(((1 << kBits) - 1) << 4));
+      all.v[i] = vorrq_s8(low.v[i], vreinterpretq_s8_u8(high));
+    }
+    return all;
+  }
+  // Byte kByte of each of 16 words.
+  template <int kByte>
+  static I16 byte_of_words(const uint8_t* p) {
+    return each([p](int i) {
+      const uint32x4_t x = vreinterpretq_u32_u8(vld1q_u8(p + 16 * i));
+      const uint32x4_t moved = vshlq_u32(x, vdupq_n_s32(-8 * kByte));
+      return vreinterpretq_s32_u32(vandq_u32(moved, vdupq_n_u32(255)));
+    });
+  }
+  template <int kByte>
+  static I16 signed_byte_of_words(const uint8_t* p) {
+    return each([p](int i) {
+      const int32x4_t x = vreinterpretq_s32_u8(vld1q_u8(p + 16 * i));
+      return vshrq_n_s32(vshlq_s32(x, vdupq_n_s32(24 - 8 * kByte)), 24);
+    });
+  }
   // 64 bytes of int4 -> 128 bytes (nibble - 8) * m + 128; m in [0, 15].
   static void expand_nibbles(const uint8_t* p, const I16& m, uint8_t* out) {
     for (int i = 0; i < 4; ++i) {
@@ -90,9 +137,7 @@ struct I16 {
 // 127 and |w| <= 128.
 struct PairDot {
   using Int = I16;
-  struct Bytes {  // four bytes for each of 16 lanes
-    int8x16_t v[4];
-  };
+  using Bytes = I16::Bytes;
   static constexpr int kGemmRows = 4, kGemmPanels = 1, kGemmBlocksRows = 4;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 1;
   static constexpr int kAttentionRows = 2, kAttentionColumns = 2;
@@ -121,14 +166,19 @@ struct PairDot {
   // Loads the low four bits of 64 bytes, and the high four bits times 2^kHighShift.
   static constexpr int kHighShift = 0;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
-    for (int i = 0; i < 4; ++i) {
-      const uint8x16_t both = vld1q_u8(p + 16 * i);
-      low.v[i] = vreinterpretq_s8_u8(vandq_u8(both, vdupq_n_u8(15)));
-      high.v[i] = vreinterpretq_s8_u8(vshrq_n_u8(both, 4));
-    }
+    Int::load_nibbles(p, low, high);
   }
   // dot() for the results of load_nibbles.
   static I16 dot_nibbles(const I16& sum, const Bytes& w, const int8_t* x) { return dot(sum, w, x); }
+
+  // Sums of products of bytes of at most 6 bits with x.
+  using Products = I16;
+  static I16 start_products(const I16& sum) { return sum; }
+  template <int kBits, int kStep, bool kOnce>
+  static I16 add_products(const I16& sum, const Bytes& w, const int8_t* x) {
+    return dot(sum, w, x);
+  }
+  static I16 finish_products(const I16& sum) { return sum; }
 
   // Signed values in [-127, 127] times unsigned values: a product fits 16 bits, a sum of two
   // products does not.

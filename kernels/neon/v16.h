@@ -68,6 +68,18 @@ struct V16 {
   static V16 load_f16(const uint16_t* p) {
     return each([p](int i) { return widen_f16(vld1_u16(p + 4 * i)); });
   }
+  // 16 pairs of f16 values: the first of each in `first`, the second in `second`.
+  static void load_f16_pairs(const void* p, V16& first, V16& second) {
+    const auto* from = static_cast<const uint16_t*>(p);
+    for (int i = 0; i < 2; ++i) {
+      const uint16x8x2_t pairs = vld2q_u16(from + 16 * i);
+      for (int j = 0; j < 2; ++j) {
+        V16& to = j == 0 ? first : second;
+        to.v[2 * i] = widen_f16(vget_low_u16(pairs.val[j]));
+        to.v[2 * i + 1] = widen_f16(vget_high_u16(pairs.val[j]));
+      }
+    }
+  }
   // 16 e4m3 values.
   static V16 load_e4m3(const uint8_t* p) {
     const uint8x16_t bytes = vld1q_u8(p);

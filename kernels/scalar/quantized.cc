@@ -1,9 +1,11 @@
-// The int8 and int4 matrix product in plain loops.
+// The product of quantised matrices in plain loops.
 #include "kernels/scalar/quantized.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "kernels/k_quant_matrix.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/quantized_rows.h"
 
@@ -18,17 +20,22 @@ void quantize_row(const float* x, int k, uint8_t* data, int rows, int index) {
     const bool zero = !(largest > kQuantizedMin);
     const float inverse = zero ? 0.0f : 127.0f / largest;
     row.scale[g * row.lanes] = zero ? 0.0f : largest / 127.0f;
-    int sums[kGroup / kSubgroup] = {};
+    int sums[kGroup / kRowSubgroup] = {};
     for (int i = begin; i < begin + kGroup; ++i) {
       const float scaled = i < end ? x[i] * inverse : 0.0f;
       // A NaN counts as the smallest value.
       const float low = scaled > -127.0f ? scaled : -127.0f;
       const auto q = static_cast<int8_t>(std::nearbyint(low < 127.0f ? low : 127.0f));
       row.q[i / 4 * 4 * row.lanes + i % 4] = q;
-      sums[(i - begin) / kSubgroup] += q;
+      sums[(i - begin) / kRowSubgroup] += q;
     }
-    row.bias128[g * row.lanes] = -128 * (sums[0] + sums[1] + sums[2] + sums[3]);
-    for (int s = 0; s < kGroup / kSubgroup; ++s) row.bias8[(g * 4 + s) * row.lanes] = -8 * sums[s];
+    row.bias128[g * row.lanes] = -128 * std::accumulate(std::begin(sums), std::end(sums), 0);
+    for (int s = 0; s < 4; ++s) {
+      const int sum = sums[2 * s] + sums[2 * s + 1];
+      row.bias8[(g * 4 + s) * row.lanes] = -8 * sum;
+      row.minus[(g * 4 + s) * row.lanes] = static_cast<float>(-sum);
+    }
+    for (int s = 0; s < 8; ++s) row.bias32[(g * 8 + s) * row.lanes] = -32 * sums[s];
   }
 }
 
@@ -59,6 +66,31 @@ float add_group(const PackedMatrix& w, int panel, int lane, const QuantizedRow& 
   return std::fmaf(part, x_scale, total);
 }
 
+float add_k_quant_group(const PackedMatrix& w, int panel, int lane, const QuantizedRow& x,
+                        int group, float total) {
+  const KQuantFormat format = k_quant_format(w.type);
+  const KQuantGroup weights = k_quant_group(w, panel, lane, group);
+  const int zero = format.offsets ? 0 : 1 << (format.bits - 1);
+  int row_sums[8] = {};  // of x, over the weights with one scale
+  float part = 0;
+  for (int s = 0; s < format.subgroups(); ++s) {
+    int sum = 0;
+    for (int i = s * format.subgroup; i < (s + 1) * format.subgroup; ++i) {
+      const int k = group * kGroup + i;
+      const int xq = x.q[k / 4 * 4 * x.lanes + k % 4];
+      sum += xq * (weights.q[i] - zero);
+      row_sums[s] += xq;
+    }
+    const float scale = f16_to_f32(weights.unit) * static_cast<float>(weights.scales[s]);
+    part = std::fmaf(static_cast<float>(sum), scale, part);
+  }
+  for (int s = 0; s < format.subgroups() && format.offsets; ++s) {
+    const float offset = f16_to_f32(weights.offset_unit) * static_cast<float>(weights.offsets[s]);
+    part = std::fmaf(-static_cast<float>(row_sums[s]), offset, part);
+  }
+  return std::fmaf(part, x.scale[group * x.lanes], total);
+}
+
 }  // namespace
 
 void quantized_gemm(const QuantizedGemmArgs& args) {
@@ -68,7 +100,10 @@ void quantized_gemm(const QuantizedGemmArgs& args) {
       const QuantizedRow x = quantized_row(args.x, args.rows, r, w.k);
       for (int lane = 0; lane < kPanelChannels; ++lane) {
         float total = 0;
-        for (int g = 0; g < w.groups(); ++g) total = add_group(w, panel, lane, x, g, total);
+        for (int g = 0; g < w.groups(); ++g) {
+          total = is_k_quant(w.type) ? add_k_quant_group(w, panel, lane, x, g, total)
+                                     : add_group(w, panel, lane, x, g, total);
+        }
         args.y[r * args.y_stride + size_t(panel) * kPanelChannels + lane] = total;
       }
     }

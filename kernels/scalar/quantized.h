@@ -1,4 +1,4 @@
-// The int8 and int4 matrix product in plain loops.
+// The product of quantised matrices in plain loops.
 #pragma once
 
 #include "kernels/kernels.h"

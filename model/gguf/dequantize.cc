@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/number_types.h"
+#include "kernels/k_quant_matrix.h"
 
 namespace cascade {
 namespace {
@@ -110,95 +111,16 @@ void q2_k(const uint8_t* block, float* out) {
   }
 }
 
-// 32 bytes of third bits: value 32 j + l is in bit j of byte l; 64 bytes of low bits as in Q2_K;
-// 12 bytes of sixteen six-bit scales; d f16. w = d (scale - 32) (q - 4)
-void q3_k(const uint8_t* block, float* out) {
-  const uint8_t* high = block;
-  const uint8_t* values = block + 32;
-  const uint8_t* packed = block + 96;
-  const float d = read_f16(block + 108);
-  std::array<float, 16> scales;
-  for (int i = 0; i < 16; ++i) {
-    const int low = i < 8 ? packed[i] & 15 : packed[i - 8] >> 4;
-    const int top = packed[8 + i % 4] >> (i / 4 * 2) & 3;
-    scales[static_cast<size_t>(i)] = d * static_cast<float>((low | top << 4) - 32);
-  }
-  for (int i = 0; i < kSuperBlock; ++i) {
-    const int low = values[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
-    const int top = high[i % 32] >> (i / 32) & 1;
-    out[i] = scales[static_cast<size_t>(i / 16)] * static_cast<float>((low | top << 2) - 4);
-  }
-}
-
-// The scales and offsets of Q4_K and Q5_K, eight of each in 12 bytes. The first four scales are in
-// the low six bits of bytes 0..3, the first four offsets in those of bytes 4..7. The others have
-// their low four bits in bytes 8..11 (scales in the low nibble), and their top two bits in the top
-// bits of bytes 0..3 (scales) and 4..7 (offsets).
-struct ScaleAndOffset {
-  float scale;
-  float offset;
-};
-ScaleAndOffset scale_and_offset(const uint8_t* packed, int i, float d, float dmin) {
-  int scale = 0;
-  int offset = 0;
-  if (i < 4) {
-    scale = packed[i] & 63;
-    offset = packed[i + 4] & 63;
-  } else {
-    scale = (packed[i + 4] & 15) | packed[i - 4] >> 6 << 4;
-    offset = packed[i + 4] >> 4 | packed[i] >> 6 << 4;
-  }
-  return {d * static_cast<float>(scale), dmin * static_cast<float>(offset)};
-}
-
-// d f16, dmin f16, 12 bytes of scales and offsets, one for each 32 values; 128 bytes of nibbles.
-// Each 64 values take 32 bytes: the low nibbles are the first 32 values, the high nibbles the
-// others.
-// w = d scale q - dmin offset
-void q4_k(const uint8_t* block, float* out) {
-  const float d = read_f16(block);
-  const float dmin = read_f16(block + 2);
-  for (int part = 0; part < 8; ++part) {
-    const auto [scale, offset] = scale_and_offset(block + 4, part, d, dmin);
-    const uint8_t* bytes = block + 16 + part / 2 * 32;
-    const int shift = part % 2 * 4;
-    for (int l = 0; l < 32; ++l) {
-      out[32 * part + l] = scale * static_cast<float>(bytes[l] >> shift & 15) - offset;
-    }
-  }
-}
-
-// As Q4_K, with 32 bytes of fifth bits before the nibbles: value 32 part + l is in bit `part` of
-// byte l.
-void q5_k(const uint8_t* block, float* out) {
-  const float d = read_f16(block);
-  const float dmin = read_f16(block + 2);
-  for (int part = 0; part < 8; ++part) {
-    const auto [scale, offset] = scale_and_offset(block + 4, part, d, dmin);
-    const uint8_t* high = block + 16;
-    const uint8_t* bytes = block + 48 + part / 2 * 32;
-    const int shift = part % 2 * 4;
-    for (int l = 0; l < 32; ++l) {
-      const int q = (bytes[l] >> shift & 15) | (high[l] >> part & 1) << 4;
-      out[32 * part + l] = scale * static_cast<float>(q) - offset;
-    }
-  }
-}
-
-// 128 bytes of low nibbles, 64 bytes of two top bits, 16 signed scales, one for each 16 values; d
-// f16. A half of 128 values has 64 bytes of nibbles and 32 bytes of top bits: value 32 j + l is in
-// the low (j < 2) or high nibble of byte 32 (j % 2) + l, and in bits 2 j of byte l.
-// w = d scale (q - 32)
-void q6_k(const uint8_t* block, float* out) {
-  const float d = read_f16(block + 208);
-  for (int i = 0; i < kSuperBlock; ++i) {
-    const int half = i / 128;
-    const int j = i % 128 / 32;
-    const int l = i % 32;
-    const int low = block[64 * half + 32 * (j % 2) + l] >> (j / 2 * 4) & 15;
-    const int top = block[128 + 32 * half + l] >> (2 * j) & 3;
-    const float scale = d * static_cast<float>(static_cast<int8_t>(block[192 + i / 16]));
-    out[i] = scale * static_cast<float>((low | top << 4) - 32);
+// Q3_K, Q4_K, Q5_K and Q6_K.
+template <TensorType kType>
+void k_quant(const uint8_t* block, float* out) {
+  KQuantGroup groups[kSuperBlock / kGroup];
+  read_k_quant_groups(kType, block, std::size(groups), groups);
+  constexpr KQuantFormat kFormat = k_quant_format(kType == TensorType::kQ4K   ? WeightType::kQ4K
+                                                  : kType == TensorType::kQ5K ? WeightType::kQ5K
+                                                                              : WeightType::kQ6K);
+  for (const KQuantGroup& group : groups) {
+    for (int i = 0; i < kGroup; ++i) *out++ = k_quant_value(kFormat, group, i);
   }
 }
 
@@ -228,10 +150,10 @@ BlockReader reader_of(TensorType type) {
     case TensorType::kQ5_1: return q5_1;
     case TensorType::kQ8_0: return q8_0;
     case TensorType::kQ2K: return q2_k;
-    case TensorType::kQ3K: return q3_k;
-    case TensorType::kQ4K: return q4_k;
-    case TensorType::kQ5K: return q5_k;
-    case TensorType::kQ6K: return q6_k;
+    case TensorType::kQ3K: return k_quant<TensorType::kQ3K>;
+    case TensorType::kQ4K: return k_quant<TensorType::kQ4K>;
+    case TensorType::kQ5K: return k_quant<TensorType::kQ5K>;
+    case TensorType::kQ6K: return k_quant<TensorType::kQ6K>;
     case TensorType::kIq4Nl: return iq4_nl;
     case TensorType::kIq4Xs: return iq4_xs;
     case TensorType::kF32:
@@ -255,6 +177,7 @@ void dequantize_blocks(TensorType type, const uint8_t* from, size_t count, float
 }
 
 bool keeps_blocks(TensorType type, WeightType weights) {
+  if (is_k_quant(weights)) return k_quant_of(type) == weights;
   if (weights == WeightType::kInt4) return type == TensorType::kQ4_0;
   if (weights != WeightType::kInt8) return false;
   return type == TensorType::kQ8_0 || type == TensorType::kQ5_0 || type == TensorType::kQ4_0;

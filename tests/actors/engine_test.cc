@@ -333,9 +333,7 @@ TEST_P(DamagedEngine, tells_of_logits_that_are_not_finite) {
   EXPECT_TRUE(decoded.sequences[0].token_ids.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Weights, DamagedEngine,
-                         ::testing::Values(WeightType::kF32, WeightType::kBf16, WeightType::kInt8,
-                                           WeightType::kInt4),
+INSTANTIATE_TEST_SUITE_P(Weights, DamagedEngine, ::testing::ValuesIn(kWeightTypes),
                          [](const auto& type) { return std::string(to_string(type.param)); });
 
 }  // namespace

@@ -28,12 +28,13 @@ void pack_weights(const ModelFiles& model) {
   static ThreadPool pool(1);
   static const auto kernels = kernels_for(Isa::kScalar);
   CHECK(kernels.ok());
-  for (const WeightType type :
-       {WeightType::kF32, WeightType::kBf16, WeightType::kInt8, WeightType::kInt4}) {
+  const auto pack = [&](const WeightPlan& plan) {
     PackedCache none("");
     LoadReport report;
-    (void)is_ok(load_weights(model.tensors, model.config, type, **kernels, pool, none, report));
-  }
+    (void)is_ok(load_weights(model.tensors, model.config, plan, **kernels, pool, none, report));
+  };
+  for (const WeightType type : kWeightTypes) pack(type);
+  pack(choose_weights(model.tensors).plan);
 }
 
 bool use_text(const Tokenizer& tokenizer, std::string_view text) {

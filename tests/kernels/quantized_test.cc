@@ -1,4 +1,4 @@
-// int8 and int4 weights: every instruction set gives the scalar bits, whatever is computed
+// Quantised weights: every instruction set gives the scalar bits, whatever is computed
 // together, and the stored values are close to the given ones.
 #include <gtest/gtest.h>
 
@@ -231,7 +231,9 @@ TEST(QuantizedMatrix, int4_stores_groups_no_worse_than_with_steps_that_fit_the_l
 INSTANTIATE_TEST_SUITE_P(
     Weights, Quantized,
     ::testing::Values(Format{WeightType::kInt8, false}, Format{WeightType::kInt4, false},
-                      Format{WeightType::kInt8, true}, Format{WeightType::kInt4, true}),
+                      Format{WeightType::kInt8, true}, Format{WeightType::kInt4, true},
+                      Format{WeightType::kQ4K, false}, Format{WeightType::kQ5K, false},
+                      Format{WeightType::kQ6K, false}),
     [](const auto& test) {
       return std::string(to_string(test.param.type)) + (test.param.block_scales ? "_blocks" : "");
     });

@@ -64,7 +64,8 @@ TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_only) {
     return load_model(folder.path(), {.weight_type = type, .kv_type = KvType::kF32}, pool);
   };
   constexpr float kLargest = std::numeric_limits<float>::max();
-  for (const WeightType type : {WeightType::kF32, WeightType::kInt8, WeightType::kInt4}) {
+  for (const WeightType type : kWeightTypes) {
+    if (type == WeightType::kBf16) continue;
     EXPECT_TRUE(load_as(type, -kLargest).ok()) << to_string(type);
   }
   EXPECT_TRUE(load_as(WeightType::kBf16, 0x1.fep127f).ok());

@@ -22,13 +22,16 @@ namespace {
 struct Types {
   WeightType weights;
   KvType kv;
+  bool as_in_files = false;
 };
 
 constexpr Types kAllTypes[] = {
     {WeightType::kF32, KvType::kF32},   {WeightType::kF32, KvType::kBf16},
     {WeightType::kBf16, KvType::kF32},  {WeightType::kBf16, KvType::kBf16},
     {WeightType::kBf16, KvType::kFp16}, {WeightType::kInt8, KvType::kInt8},
-    {WeightType::kInt4, KvType::kInt8}, {WeightType::kInt8, KvType::kFp8}};
+    {WeightType::kInt4, KvType::kInt8}, {WeightType::kInt8, KvType::kFp8},
+    {WeightType::kQ4K, KvType::kInt8},  {WeightType::kQ5K, KvType::kFp16},
+    {WeightType::kQ6K, KvType::kInt8},  {WeightType::kQ4K, KvType::kBf16}};
 
 // The numbers of tokens of a chain, chosen so that the whole file takes seconds, or minutes if
 // emulated.
@@ -62,7 +65,7 @@ Ids first_ids(const Ids& ids, size_t count) {
 class Subject {
  public:
   Subject(const std::string& name, const Types& types, Isa isa)
-      : model_(load(name, {types.weights, types.kv, isa}, one_)),
+      : model_(load(name, {types.weights, types.kv, isa, "", types.as_in_files}, one_)),
         what_(name + ", " + std::string(to_string(types.weights)) + " weights, " +
               std::string(to_string(types.kv)) + " KV, ") {}
 
@@ -271,6 +274,22 @@ TEST(Identity, blocks_of_files_that_are_taken_over_are_no_exception) {
       if (HasFailure()) return;
     }
   }
+}
+
+// Q and K are Q4_K, V is Q6_K, down is Q5_K, and the embedding is Q8_0: rows are multiplied by
+// matrices of different types together.
+TEST(Identity, files_that_mix_k_quants_are_no_exception) {
+  Random random(test_seed());
+  TemporaryFolder folder;
+  const auto source = fixtures_dir() / "gguf-types" / "hf";
+  const auto file = folder.path() / "model.gguf";
+  const auto type_of = [](const std::string& name) {
+    if (name.find("embed") != std::string::npos) return kGgmlQ8_0;
+    if (name.find("v_proj") != std::string::npos) return kGgmlQ6K;
+    return name.find("down_proj") != std::string::npos ? kGgmlQ5K : kGgmlQ4K;
+  };
+  write_gguf(source, read_tensors(source), type_of, file);
+  check_every_way(file.string(), {WeightType::kQ4K, KvType::kInt8, true}, random);
 }
 
 TEST(Identity, chains_longer_than_a_split_of_keys_are_no_exception) {

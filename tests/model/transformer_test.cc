@@ -61,7 +61,7 @@ StackedMatrix random_stack(Random& random, std::vector<int> parts, int k,
     stack.offset.push_back(n);
     n += round_up(part, kPanelChannels);
   }
-  stack.matrix = random_matrix(random, n, k, memory);
+  stack.matrices = {random_matrix(random, n, k, memory)};
   return stack;
 }
 

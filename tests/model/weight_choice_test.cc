@@ -38,12 +38,15 @@ TEST(WeightChoice, keeps_what_most_bytes_are) {
     EXPECT_EQ(chosen({{plain, 100}}), WeightType::kBf16) << plain;
   }
   EXPECT_EQ(chosen({{"Q4_0", 100}, {"F32", 1}}), WeightType::kInt4);
-  for (const char* block : {"Q8_0", "Q5_0", "Q5_1", "Q4_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K",
-                            "IQ4_NL", "IQ4_XS"}) {
+  EXPECT_EQ(chosen({{"Q4_K", 100}, {"Q6_K", 40}, {"F32", 1}}), WeightType::kQ4K);
+  EXPECT_EQ(chosen({{"Q5_K", 100}}), WeightType::kQ5K);
+  EXPECT_EQ(chosen({{"Q6_K", 60}, {"Q3_K", 60}, {"Q4_K", 100}}), WeightType::kQ6K)
+      << "together they are more";
+  for (const char* block : {"Q8_0", "Q5_0", "Q5_1", "Q4_1", "Q2_K", "IQ4_NL", "IQ4_XS"}) {
     EXPECT_EQ(chosen({{block, 100}, {"F32", 1}}), WeightType::kInt8) << block;
   }
   EXPECT_EQ(chosen({{"Q4_0", 100}, {"Q6_K", 99}}), WeightType::kInt4);
-  EXPECT_EQ(chosen({{"Q4_0", 100}, {"Q6_K", 60}, {"Q8_0", 60}}), WeightType::kInt8)
+  EXPECT_EQ(chosen({{"Q4_0", 100}, {"Q5_1", 60}, {"Q8_0", 60}}), WeightType::kInt8)
       << "together they are more";
   EXPECT_EQ(chosen({{"Q8_0", 100}, {"F16", 101}}), WeightType::kBf16);
   EXPECT_EQ(chosen({}), WeightType::kBf16);
@@ -53,8 +56,10 @@ TEST(WeightChoice, keeps_what_most_bytes_are) {
 TEST(WeightChoice, says_why) {
   EXPECT_EQ(choose_weights(files_with({{"Q4_0", 66}, {"Q6_K", 33}, {"F32", 1}})).why,
             "66 % of their bytes are Q4_0");
-  EXPECT_EQ(choose_weights(files_with({{"Q5_K", 200}, {"Q6_K", 300}})).why,
-            "100 % of their bytes are Q6_K and Q5_K");
+  EXPECT_EQ(choose_weights(files_with({{"Q4_1", 200}, {"Q8_0", 300}})).why,
+            "100 % of their bytes are Q8_0 and Q4_1");
+  EXPECT_EQ(choose_weights(files_with({{"Q4_K", 60}, {"Q6_K", 40}})).why,
+            "60 % of their bytes are Q4_K");
   EXPECT_EQ(choose_weights(files_with({})).why, "there are none");
   const TensorFiles files = files_with({{"Q4_0", 1}});
   const WeightChoice given = choose_weights(files, {.weight_type = WeightType::kF32});
@@ -113,18 +118,19 @@ TEST(WeightChoice, takes_over_all_blocks_of_a_file_in_two_types) {
   EXPECT_EQ(followed->options.weight_type, WeightType::kInt4);
   EXPECT_THAT(followed->load.type_why, HasSubstr("Q4_0"));
   const Weights& weights = followed->weights;
-  EXPECT_TRUE(weights.mixed_types);
+  EXPECT_EQ(weights.types, (std::vector{WeightType::kInt4, WeightType::kInt8}));
   EXPECT_EQ(weights.embedding.type, WeightType::kInt8);
   EXPECT_EQ(squared_error(weights.embedding, exact->weights.embedding), 0);
   EXPECT_GT(squared_error(int4->weights.embedding, exact->weights.embedding), 0);
   for (size_t i = 0; i < weights.layers.size(); ++i) {
-    EXPECT_EQ(weights.layers[i].qkv.matrix.type, WeightType::kInt4);
-    EXPECT_EQ(squared_error(weights.layers[i].down.matrix, exact->weights.layers[i].down.matrix),
+    EXPECT_EQ(weights.layers[i].qkv.matrices.front().type, WeightType::kInt4);
+    EXPECT_EQ(squared_error(weights.layers[i].down.matrices.front(),
+                            exact->weights.layers[i].down.matrices.front()),
               0);
   }
   // The weights take little more than the file, and K and V differ from those with int4 throughout.
   EXPECT_LT(static_cast<double>(weights.bytes()), 1.1 * static_cast<double>(fs::file_size(file)));
-  EXPECT_FALSE(int4->weights.mixed_types);
+  EXPECT_EQ(int4->weights.types, std::vector{WeightType::kInt4});
   EXPECT_NE(followed->root_key("a"), int4->root_key("a"));
 }
 

@@ -103,7 +103,8 @@ TEST(IdentityRunner, cases_hold) {
   const uint64_t seed = testing::test_seed();
   for (const auto& [weights, kv] :
        {std::pair(WeightType::kBf16, KvType::kBf16), std::pair(WeightType::kInt8, KvType::kInt8),
-        std::pair(WeightType::kInt4, KvType::kFp8)}) {
+        std::pair(WeightType::kInt4, KvType::kFp8), std::pair(WeightType::kQ4K, KvType::kInt8),
+        std::pair(WeightType::kQ6K, KvType::kBf16)}) {
     const auto model = demo_model(weights, kv);
     IdentityRunner runner(*model);
     const uint64_t cases = testing::long_or(8, 3);

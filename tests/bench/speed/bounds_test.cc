@@ -18,10 +18,10 @@ Weights two_layers(WeightType type) {
   weights.embedding = matrix(type, 32, 256);
   for (int i = 0; i < 2; ++i) {
     LayerWeights& layer = weights.layers.emplace_back();
-    layer.qkv.matrix = matrix(type, 256, 256);
-    layer.output.matrix = matrix(type, 256, 128);
-    layer.gate_up.matrix = matrix(type, 256, 256);
-    layer.down.matrix = matrix(type, 256, 128);
+    layer.qkv.matrices = {matrix(type, 256, 256)};
+    layer.output.matrices = {matrix(type, 256, 128)};
+    layer.gate_up.matrices = {matrix(type, 256, 256)};
+    layer.down.matrices = {matrix(type, 256, 128)};
   }
   return weights;
 }

@@ -65,10 +65,10 @@ void expect_kept(const Weights& kept, const Weights& exact) {
   ASSERT_EQ(kept.layers.size(), exact.layers.size());
   for (size_t i = 0; i < kept.layers.size(); ++i) {
     SCOPED_TRACE("layer " + std::to_string(i));
-    compare(kept.layers[i].qkv.matrix, exact.layers[i].qkv.matrix);
-    compare(kept.layers[i].output.matrix, exact.layers[i].output.matrix);
-    compare(kept.layers[i].gate_up.matrix, exact.layers[i].gate_up.matrix);
-    compare(kept.layers[i].down.matrix, exact.layers[i].down.matrix);
+    compare(kept.layers[i].qkv.matrices.front(), exact.layers[i].qkv.matrices.front());
+    compare(kept.layers[i].output.matrices.front(), exact.layers[i].output.matrices.front());
+    compare(kept.layers[i].gate_up.matrices.front(), exact.layers[i].gate_up.matrices.front());
+    compare(kept.layers[i].down.matrices.front(), exact.layers[i].down.matrices.front());
   }
 }
 
@@ -191,10 +191,14 @@ TEST(MixedBlocks, are_taken_over_where_all_that_is_multiplied_together_can_be) {
       const LayerWeights& layer = mixed->weights.layers[i];
       const LayerWeights& in_file = exact->weights.layers[i];
       const LayerWeights& in_folder = plain->weights.layers[i];
-      expect(layer.qkv.matrix, type == WeightType::kInt8, in_file.qkv.matrix, in_folder.qkv.matrix);
-      expect(layer.output.matrix, true, in_file.output.matrix, in_folder.output.matrix);
-      expect(layer.gate_up.matrix, false, in_file.gate_up.matrix, in_folder.gate_up.matrix);
-      expect(layer.down.matrix, true, in_file.down.matrix, in_folder.down.matrix);
+      expect(layer.qkv.matrices.front(), type == WeightType::kInt8, in_file.qkv.matrices.front(),
+             in_folder.qkv.matrices.front());
+      expect(layer.output.matrices.front(), true, in_file.output.matrices.front(),
+             in_folder.output.matrices.front());
+      expect(layer.gate_up.matrices.front(), false, in_file.gate_up.matrices.front(),
+             in_folder.gate_up.matrices.front());
+      expect(layer.down.matrices.front(), true, in_file.down.matrices.front(),
+             in_folder.down.matrices.front());
     }
   }
 }

@@ -1,0 +1,188 @@
+// The matrix product of K-quants for any vector type V16 and dot product D. Sums over the weights
+// with one scale are exact integers; the chains of floats are those of the specification.
+//
+// Few rows read the packed bits. For many rows the bits of a panel are expanded to bytes once,
+// which stay in the cache. Scales cannot be multiplied into these bytes, since the products need
+// more bits.
+#pragma once
+
+#include "kernels/generic/blocks.h"
+#include "kernels/generic/panel_source.h"
+#include "kernels/k_quant_matrix.h"
+#include "kernels/kernels.h"
+#include "kernels/quantized_rows.h"
+
+namespace cascade::generic {
+
+// Loads vectors of bytes number kVector and kVector + 1 of a group, whose record is at `record`:
+// number i has k = 4 i to 4 i + 3. kVector is even.
+template <class D, WeightType kType, int kVector>
+[[gnu::always_inline]] inline void load_packed(const uint8_t* record, typename D::Bytes& even,
+                                               typename D::Bytes& odd) {
+  constexpr KQuantFormat kFormat = k_quant_format(kType);
+  const uint8_t* line = record + (kFormat.low_at() + kVector / 2) * 64;
+  prefetch_weights(line);
+  D::Int::load_nibbles(line, even, odd);
+  if constexpr (kFormat.bits > 4) {
+    constexpr int kBits = kFormat.bits - 4, kVectorsOfLine = 8 / kBits;
+    constexpr int kShift = kVector % kVectorsOfLine * kBits;
+    const uint8_t* above = record + (kFormat.high_at() + kVector / kVectorsOfLine) * 64;
+    if constexpr (kShift == 0) prefetch_weights(above);
+    even = D::Int::template add_high_bits<kShift, kBits>(even, above);
+    odd = D::Int::template add_high_bits<kShift + kBits, kBits>(odd, above);
+  }
+}
+
+// The bytes of a group that has been expanded: a byte for each q [32][16][4], then the scales and
+// offsets as f32 [8][16].
+constexpr size_t kExpandedGroupBytes = kGroup * kPanelChannels + 8 * kPanelChannels * sizeof(float);
+
+// The scales of a group of a panel, and its offsets (q4k, q5k).
+template <class V, WeightType kType>
+struct KQuantFactors {
+  static constexpr KQuantFormat kFormat = k_quant_format(kType);
+  static constexpr int kOffsets = kFormat.offsets ? kFormat.subgroups() : 0;
+  static_assert(kFormat.subgroups() + kOffsets == 8);
+  V scales[kFormat.subgroups()];
+  V offsets[kOffsets + 1];
+
+  template <class I>
+  [[gnu::always_inline]] void read(const uint8_t* record) {
+    V unit, offset_unit;
+    V::load_f16_pairs(record, unit, offset_unit);
+    unroll<kFormat.subgroups()>([&](auto s) CASCADE_INLINE {
+      const uint8_t* line = record + (kFormat.scales_at() + s / 4) * 64;
+      const I level = kFormat.offsets ? I::template byte_of_words<s % 4>(line)
+                                      : I::template signed_byte_of_words<s % 4>(line);
+      scales[s] = unit * level.to_float();
+    });
+    unroll<kOffsets>([&](auto s) CASCADE_INLINE {
+      const I level = I::template byte_of_words<s>(record + kFormat.offsets_at() * 64);
+      offsets[s] = offset_unit * level.to_float();
+    });
+  }
+  [[gnu::always_inline]] void store(float* to) const {
+    unroll<8>([&](auto i) CASCADE_INLINE {
+      constexpr bool kIsScale = i < kFormat.subgroups();
+      const V& factor = kIsScale ? scales[kIsScale ? int(i) : 0]
+                                 : offsets[kIsScale ? 0 : i - kFormat.subgroups()];
+      factor.store(to + i * kPanelChannels);
+    });
+  }
+  [[gnu::always_inline]] void load(const float* from) {
+    unroll<kFormat.subgroups()>(
+        [&](auto s) CASCADE_INLINE { scales[s] = V::load(from + s * kPanelChannels); });
+    unroll<kOffsets>([&](auto s) CASCADE_INLINE {
+      offsets[s] = V::load(from + (kFormat.subgroups() + s) * kPanelChannels);
+    });
+  }
+};
+
+// The integer sums of the weights with scale number kScale of a group. `from`: the groups of the
+// panels, packed or expanded.
+template <class D, Coding kCoding, int kScale, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void k_quant_sums(const uint8_t* const (&from)[kPanels],
+                                                const QuantizedRow& x, int group,
+                                                typename D::Products (&sum)[kRows][kPanels]) {
+  using I = typename D::Int;
+  constexpr KQuantFormat kFormat = k_quant_format(kCoding.type);
+  constexpr int kVectors = kFormat.subgroup / 4;  // of bytes
+  const auto* values = x.q + static_cast<size_t>(group) * kGroup * kLanes;
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    const I start = kFormat.offsets
+                        ? I::zero()
+                        : I::set1(x.bias32[(group * kFormat.subgroups() + kScale) * kLanes + r]);
+    unroll<kPanels>([&](auto p) CASCADE_INLINE { sum[r][p] = D::start_products(start); });
+  });
+  unroll<kVectors / 2>([&](auto pair) CASCADE_INLINE {
+    constexpr int kVector = kScale * kVectors + 2 * pair;
+    typename D::Bytes bytes[2][kPanels];
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      if constexpr (kCoding.expanded) {
+        bytes[0][p] = D::Int::load_bytes(from[p] + kVector * 64);
+        bytes[1][p] = D::Int::load_bytes(from[p] + kVector * 64 + 64);
+      } else {
+        load_packed<D, kCoding.type, kVector>(from[p], bytes[0][p], bytes[1][p]);
+      }
+    });
+    unroll<2 * kRows * kPanels>([&](auto i) CASCADE_INLINE {
+      constexpr int kHalf = i / (kRows * kPanels), r = i / kPanels % kRows, p = i % kPanels;
+      constexpr int kStep = 2 * pair + kHalf;
+      sum[r][p] = D::template add_products<kFormat.bits, kStep, kPanels == 1>(
+          sum[r][p], bytes[kHalf][p], values + ((kVector + kHalf) * kLanes + r) * 4);
+    });
+  });
+}
+
+// Adds one group to the totals. The first row is x, in a block of kLanes rows.
+template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void add_k_quant_group(const PanelSource& source,
+                                                     const QuantizedRow& x, int group,
+                                                     V (&total)[kRows][kPanels]) {
+  using I = typename D::Int;
+  constexpr KQuantFormat kFormat = k_quant_format(kCoding.type);
+  constexpr size_t kGroupBytes = kCoding.expanded ? kExpandedGroupBytes : kFormat.record_bytes();
+  const uint8_t* from[kPanels];
+  KQuantFactors<V, kCoding.type> factors[kPanels];
+  unroll<kPanels>([&](auto p) CASCADE_INLINE {
+    from[p] = source.weights + p * source.weights_stride + group * kGroupBytes;
+    if constexpr (kCoding.expanded) {
+      factors[p].load(reinterpret_cast<const float*>(from[p] + kGroup * kPanelChannels));
+    } else {
+      factors[p].template read<I>(from[p]);
+      unroll<kFormat.low_at()>([&](auto line)
+                                   CASCADE_INLINE { prefetch_weights(from[p] + line * 64); });
+    }
+  });
+  V part[kRows][kPanels];
+  unroll<kFormat.subgroups()>([&](auto s) CASCADE_INLINE {
+    typename D::Products sum[kRows][kPanels];
+    k_quant_sums<D, kCoding, s, kLanes>(from, x, group, sum);
+    unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
+      constexpr int r = i / kPanels, p = i % kPanels;
+      const V dot = D::finish_products(sum[r][p]).to_float();
+      // This equals a chain from 0, except for a possible -0, which the totals do not show, since
+      // they begin at +0.
+      if constexpr (s == 0) {
+        part[r][p] = dot * factors[p].scales[s];
+      } else {
+        part[r][p] = V::fma(dot, factors[p].scales[s], part[r][p]);
+      }
+    });
+  });
+  unroll<(kFormat.offsets ? kFormat.subgroups() : 0)>([&](auto s) CASCADE_INLINE {
+    static_assert(kFormat.subgroup == kSubgroup);
+    unroll<kRows>([&](auto r) CASCADE_INLINE {
+      const V row_sum = V::set1(x.minus[(group * kFormat.subgroups() + s) * kLanes + r]);
+      unroll<kPanels>([&](auto p) CASCADE_INLINE {
+        part[r][p] = V::fma(row_sum, factors[p].offsets[s], part[r][p]);
+      });
+    });
+  });
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    const V x_scale = V::set1(x.scale[group * kLanes + r]);
+    unroll<kPanels>([&](auto p)
+                        CASCADE_INLINE { total[r][p] = V::fma(part[r][p], x_scale, total[r][p]); });
+  });
+}
+
+// Expands a panel: kExpandedGroupBytes for each group.
+template <class V, class D, WeightType kType>
+inline void expand_k_quant_panel(const PackedMatrix& w, int panel, uint8_t* out) {
+  const uint8_t* record = w.panel(panel);
+  for (int g = 0; g < w.groups(); ++g) {
+    unroll<kGroup / 8>([&](auto pair) CASCADE_INLINE {
+      typename D::Bytes even, odd;
+      load_packed<D, kType, 2 * pair>(record, even, odd);
+      D::Int::store_bytes(out + pair * 128, even);
+      D::Int::store_bytes(out + pair * 128 + 64, odd);
+    });
+    KQuantFactors<V, kType> factors;
+    factors.template read<typename D::Int>(record);
+    factors.store(reinterpret_cast<float*>(out + kGroup * kPanelChannels));
+    record += k_quant_format(kType).record_bytes();
+    out += kExpandedGroupBytes;
+  }
+}
+
+}  // namespace cascade::generic

@@ -1,0 +1,29 @@
+// How the weights of a quantised panel are coded, and where a register tile reads them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/number_types.h"
+
+namespace cascade::generic {
+
+struct Coding {
+  WeightType type;
+  bool blocks = false;    // int8 and int4: the scales are those of blocks
+  bool expanded = false;  // K-quants, by expand_k_quant_panel()
+};
+
+// The panels that a tile reads: those of the matrix, or panels of int4 and K-quants that were
+// expanded to bytes.
+struct PanelSource {
+  const uint8_t* weights;         // of the first panel
+  size_t weights_stride;          // from panel to panel, bytes
+  const uint8_t* scales;          // of the first panel; not used by K-quants
+  size_t scales_stride;           // bytes
+  size_t multipliers_offset = 0;  // int4
+  size_t to_next = 0;             // bytes to the panels that come next, if they are prefetched
+  size_t gap = 0;                 // offset in the next panels of bytes that no weights prefetch
+};
+
+}  // namespace cascade::generic
