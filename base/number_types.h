@@ -18,11 +18,11 @@ enum class KvType : uint8_t { kF32, kBf16, kFp16, kFp8, kInt8 };
 inline constexpr WeightType kWeightTypes[] = {
     WeightType::kF32, WeightType::kBf16, WeightType::kInt8, WeightType::kInt4,
     WeightType::kQ4K, WeightType::kQ5K,  WeightType::kQ6K};
-inline constexpr bool is_k_quant(WeightType type) {
+[[gnu::always_inline]] inline constexpr bool is_k_quant(WeightType type) {
   return type == WeightType::kQ4K || type == WeightType::kQ5K || type == WeightType::kQ6K;
 }
 // Whether matrices of this type are multiplied by quantised input rows (kernels/quantized_rows.h).
-inline constexpr bool is_quantized(WeightType type) {
+[[gnu::always_inline]] inline constexpr bool is_quantized(WeightType type) {
   return type != WeightType::kF32 && type != WeightType::kBf16;
 }
 inline constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kBf16, KvType::kFp16, KvType::kFp8,

@@ -33,12 +33,10 @@ constexpr Setting kSettings[] = {
      "if the files do not say that; NAME=... is for the model NAME",
      "Scaling changes all answers, also those to short prompts."},
     {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4, q4k, q5k, q6k", 0,
-     0, false,
-     "number type of the weights; auto: the type that suits most of their bytes in the model's "
-     "files",
-     "auto keeps the files' values, exactly or nearly: plain numbers as bf16, Q4_0 as int4, Q4_K, "
-     "Q5_K and Q6_K as they are, other GGUF blocks as int8. int8 is nearly twice as fast as bf16 "
-     "and costs 0.1 % of perplexity (docs/QUALITY.md)."},
+     0, false, "number type of the weights; auto: the types that suit the model's files",
+     "auto keeps the files' values, exactly or nearly: plain numbers become bf16, Q4_0 becomes "
+     "int4, K-quants (Q3_K to Q6_K) stay as they are, and other GGUF blocks become int8. int8 is "
+     "nearly twice as fast as bf16 and costs 0.1 % of perplexity (docs/QUALITY.md)."},
     {"kv", Kind::kChoice, kModel, "int8", "", "f32, bf16, fp16, fp8, int8", 0, 0, false,
      "number type of the KV cache",
      "int8 takes half of the memory of bf16 and costs 0.03 % of perplexity."},

@@ -116,10 +116,13 @@ Result<ModelSize> model_size(const std::string& path, const DaemonOptions& optio
   ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(path));
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
-  const WeightPlan plan = choose_weights(files, model_options_of(options)).plan;
+  const WeightChoice choice = choose_weights(files, model_options_of(options));
+  const WeightPlan& plan = choice.plan;
   ASSIGN_OR_RETURN(const size_t weights_bytes, packed_weights_bytes(files, config, plan, *kernels));
-  MemoryDemand demand = {
-      .weight_type = plan.type, .kv_type = options.kv_type, .threads = options.threads};
+  MemoryDemand demand = {.weight_type = plan.type,
+                         .some_quantized = choice.some_quantized,
+                         .kv_type = options.kv_type,
+                         .threads = options.threads};
   set_rows(config, options, demand);
   ASSIGN_OR_RETURN(const MemoryEstimate needed, estimate_memory(config, weights_bytes, demand));
   ModelSize size;

@@ -53,8 +53,10 @@ void log_load(const Model& model) {
                model.weights.bytes() >> 20, load.from_cache ? "mapped from the cache" : "packed",
                load.hashed ? "computed" : "known");
   if (load.type_why.empty()) return;
-  spdlog::info("weights as {}: {} (--weights says otherwise)", names_of(model.weights.types),
-               load.type_why);
+  std::vector<WeightType> types = model.weights.types;
+  std::ranges::stable_partition(types,
+                                [&](WeightType type) { return type == model.options.weight_type; });
+  spdlog::info("weights as {}: {} (--weights says otherwise)", names_of(types), load.type_why);
 }
 
 // Opens the state directory; nullptr if there is none.
@@ -85,16 +87,21 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
   if (before == nullptr || store.kv().bytes_on_disk() == 0) return {};
   if (before->weight_type == now.weight_type && before->kv_type == now.kv_type) {
     spdlog::warn(
-        "the state directory has K and V of another version of {}, or with another rope_scaling: "
+        "the state directory has K and V of another version of {}, or with another rope_scaling, "
+        "or "
+        "with other types of some weights: "
         "they cannot be used, and are removed when max_disk needs their room",
         now.name);
     return {};
   }
+  // What is in the record may be what the files have.
+  const auto type = weight_type_from_string(before->weight_type);
+  const bool may_be_mixed = type && (is_k_quant(*type) || *type == WeightType::kInt4);
   spdlog::warn(
       "the state directory has K and V of {} with weights as {}, K and V as {}: this model and its "
-      "types ({}, {}) cannot use them and compute anew; --weights {} --kv {} would use them",
+      "types ({}, {}) cannot use them and compute anew; {}--weights {} --kv {} would use them",
       now.name, before->weight_type, before->kv_type, now.weight_type, now.kv_type,
-      before->weight_type, before->kv_type);
+      may_be_mixed ? "--weights auto or " : "", before->weight_type, before->kv_type);
   return {};
 }
 

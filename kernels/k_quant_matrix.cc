@@ -2,10 +2,7 @@
 #include "kernels/k_quant_matrix.h"
 
 #include <algorithm>
-#include <vector>
 
-#include "base/check.h"
-#include "base/checked.h"
 #include "kernels/k_quantizer.h"
 
 namespace cascade {
@@ -102,23 +99,27 @@ KQuantGroup k_quant_group(const PackedMatrix& matrix, int panel, int lane, int g
   return out;
 }
 
-float k_quant_value(const KQuantFormat& format, const KQuantGroup& group, int i) {
-  const int s = i / format.subgroup;
-  const float scale = f16_to_f32(group.unit) * static_cast<float>(group.scales[s]);
-  if (!format.offsets) return scale * static_cast<float>(group.q[i] - (1 << (format.bits - 1)));
-  const float offset = f16_to_f32(group.offset_unit) * static_cast<float>(group.offsets[s]);
-  return scale * static_cast<float>(group.q[i]) - offset;
+void k_quant_values(const KQuantFormat& format, const KQuantGroup& group, float* out) {
+  const float unit = f16_to_f32(group.unit), offset_unit = f16_to_f32(group.offset_unit);
+  const int zero = format.offsets ? 0 : 1 << (format.bits - 1);
+  for (int s = 0; s < format.subgroups(); ++s) {
+    const float scale = unit * static_cast<float>(group.scales[s]);
+    const float offset = format.offsets ? offset_unit * static_cast<float>(group.offsets[s]) : 0;
+    const int begin = s * format.subgroup;
+    for (int i = begin; i < begin + format.subgroup; ++i) {
+      const float product = scale * static_cast<float>(group.q[i] - zero);
+      out[i] = format.offsets ? product - offset : product;
+    }
+  }
 }
 
 void get_k_quant_row(const PackedMatrix& matrix, int channel, float* row) {
   const KQuantFormat format = k_quant_format(matrix.type);
   const int panel = channel / kPanelChannels, lane = channel % kPanelChannels;
+  float values[kGroup];
   for (int g = 0; g < matrix.groups(); ++g) {
-    const KQuantGroup group = k_quant_group(matrix, panel, lane, g);
-    const int count = std::min(kGroup, matrix.k - g * kGroup);
-    for (int i = 0; i < count; ++i) {
-      row[g * kGroup + i] = k_quant_value(format, group, i);
-    }
+    k_quant_values(format, k_quant_group(matrix, panel, lane, g), values);
+    std::copy_n(values, std::min(kGroup, matrix.k - g * kGroup), row + g * kGroup);
   }
 }
 

@@ -13,9 +13,9 @@
 //   1 line (q6k 0)  offsets: byte s
 //   16 lines        low four bits: byte j of line i has k = 8 i + j in its low half and k = 8 i + 4
 //                   + j in the high half, as in int4 panels
-//   0, 4 or 8 lines bits above these: bit t of byte j of line i is that of k = 32 i + 4 t + j
-//   (q5k);
-//                   bits 2 t and 2 t + 1 are those of k = 16 i + 4 t + j (q6k)
+//   0, 4 or 8 lines  the bits above these:
+//                   q5k: bit t of byte j of line i is that of k = 32 i + 4 t + j
+//                   q6k: bits 2 t and 2 t + 1 of byte j of line i are those of k = 16 i + 4 t + j
 #pragma once
 
 #include "kernels/packed_matrix.h"
@@ -49,8 +49,8 @@ struct KQuantFormat {
   return {6, 16, false};
 }
 
-// encode_row() and get_row() of such matrices (kernels/packed_matrix.h): the words of one lane, one
-// for each line of the panel.
+// What kernels/packed_matrix.cc does for K-quants. `words` are those of one lane, one for each line
+// of the panel.
 size_t k_quant_row_words(const PackedMatrix& matrix);
 void encode_k_quant_row(const PackedMatrix& matrix, const float* row, uint32_t* words);
 void encode_k_quant_groups(const PackedMatrix& matrix, const KQuantGroup* groups, uint32_t* words);
@@ -59,7 +59,7 @@ void get_k_quant_row(const PackedMatrix& matrix, int channel, float* row);
 // Group number `group` of a channel.
 KQuantGroup k_quant_group(const PackedMatrix& matrix, int panel, int lane, int group);
 
-// Weight `i` of a group. It is rounded once at most: f32 holds the products exactly.
-float k_quant_value(const KQuantFormat& format, const KQuantGroup& group, int i);
+// Writes the 128 weights of a group. They are rounded once at most: f32 holds the products exactly.
+void k_quant_values(const KQuantFormat& format, const KQuantGroup& group, float* out);
 
 }  // namespace cascade

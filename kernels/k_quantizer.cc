@@ -5,6 +5,7 @@
 // offset are the solution of two linear equations (least squares). The two steps are done in turn.
 #include "kernels/k_quantizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -38,11 +39,10 @@ float sum_of(const Four& v) {
 
 // To the nearest whole number in [0, q_max]. A NaN becomes 0.
 Four rounded_q(Four scaled, float q_max) {
-  constexpr float kMagic = 0x1.8p23f;
   const Four zero = {}, most = zero + q_max;
   scaled = scaled > zero ? scaled : zero;
   scaled = scaled < most ? scaled : most;
-  return (scaled + kMagic) - kMagic;
+  return (scaled + kRoundingMagic) - kRoundingMagic;
 }
 
 float rounded_one(float scaled, float q_max) {
@@ -124,8 +124,10 @@ struct Levels {
   }
 };
 
+// A unit above 0 does not become 0.
 uint16_t f16_nearest(float x) {
-  return f32_to_f16(clamped(x, 0, kF16Max));
+  const uint16_t nearest = f32_to_f16(clamped(x, 0, kF16Max));
+  return x > 0 ? std::max(nearest, uint16_t{1}) : nearest;
 }
 
 // The multiples of two units that give the least error, near those of the best lines.
@@ -135,7 +137,8 @@ Levels choose_levels(const float* x, const Line* lines, uint16_t unit, uint16_t 
   const float step = f16_to_f32(unit), offset_step = f16_to_f32(offset_unit);
   for (int part = 0; part < kParts; ++part) {
     const auto near = [](float value, float size) {
-      return static_cast<int>(clamped(round_small(clamped(value * inverse(size), 0, 64)), 0, 63));
+      return static_cast<int>(
+          clamped(round_small(clamped(value * inverse(size), 0, kLevelMax)), 0, kLevelMax));
     };
     const int scale = near(lines[part].step, step), offset = near(lines[part].offset, offset_step);
     float best = INFINITY;

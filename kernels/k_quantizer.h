@@ -5,10 +5,9 @@
 
 namespace cascade {
 
-// The group of `count` weights (1 to 128; the rest count as 0) with a small squared error: scales
-// and offsets are searched for, and then the units that fit all of them best (least squares). A
-// NaN or an infinite weight gives some group without harm. Any thread.
-// Precondition: is_k_quant(type).
+// Rounds `count` weights (1 to 128; the rest of the group is 0) so that the squared error is small.
+// A NaN or an infinite weight gives an arbitrary but valid group. Any thread. Precondition:
+// is_k_quant(type).
 KQuantGroup quantize_k_group(WeightType type, const float* weights, int count);
 
 }  // namespace cascade

@@ -68,10 +68,11 @@ struct GemmArgs {
 //   y[r][n] = sum over groups ascending of
 //             (sum over its blocks ascending of (sum over k of xq * wq) * w scale) * x scale
 // K-quants, whose scales and offsets are products of a level and a unit (kernels/k_quant_matrix.h):
-//   y[r][n] = sum over groups ascending of part * x scale, where part =
-//             sum over s ascending of (sum over the k of s of xq * wq) * scale[s]      (q6k: wq -
-//             32) then sum over s ascending of -(sum over the k of s of xq) * offset[s]    (q4k,
-//             q5k)
+//   y[r][n] = sum over groups ascending of part * x scale
+// A part is one chain over the subgroups of the group. It begins with
+//   (sum over k of xq * wq) * scale[s], s ascending; q6k has wq - 32 instead of wq
+// and goes on, in q4k and q5k, with
+//   -(sum over k of xq) * offset[s], s ascending.
 // Sums of integers are exact; the other sums are chains of fused multiply-adds from +0.
 struct QuantizedGemmArgs {
   const PackedMatrix* w;  // [n, k], of a quantised type

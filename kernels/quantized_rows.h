@@ -2,8 +2,9 @@
 //
 // x = q * scale, q in [-127, 127], scale = largest magnitude of the group / 127: it depends on the
 // row alone. Weights are stored with a bias (kernels/packed_matrix.h), so rows come with the sums
-// that take the bias out again. L rows (row_lanes) lie side by side in a block, so that a register
-// tile reads them through one pointer; G = groups of 128:
+// that take the bias out again. `minus` is
+// for the offsets of K-quants (kernels/k_quant_matrix.h). L rows (row_lanes) lie side by side in a
+// block, so that a register tile reads them through one pointer; G = groups of 128:
 //   q        s8  [G * 32][L][4]  (0 from k on)
 //   scale    f32 [G][L]
 //   bias128  s32 [G][L]          -128 * sum of q in the group
@@ -30,7 +31,7 @@ inline constexpr int kFewRowsBlock = 8;
 // A group whose largest magnitude is below this is all 0: the inverse of its scale could overflow.
 inline constexpr float kQuantizedMin = 1e-30f;
 
-inline constexpr int kRowSubgroup = 16;  // values with one sum, the fewest of any type
+inline constexpr int kRowSubgroup = 16;  // values of the shortest sums: those of bias32
 
 // Functions of this header are always inlined (see kernels/kv_format.h).
 [[gnu::always_inline]] inline constexpr int row_groups(int k) {
@@ -55,8 +56,8 @@ inline constexpr int kRowSubgroup = 16;  // values with one sum, the fewest of a
 }
 
 // One row of a block. Element k is q[k / 4 * 4 * lanes + k % 4]; group g has scale[lanes * g],
-// bias128[lanes * g], bias8[lanes * (4 * g + s)] (minus: alike) and bias32[lanes * (8 * g + s)].
-// The next row's q is 4 bytes further, and its other values are one element further.
+// bias128[lanes * g], bias8[lanes * (4 * g + s)] (minus is like bias8) and bias32[lanes * (8 * g +
+// s)]. The next row's q is 4 bytes further, and its other values are one element further.
 struct QuantizedRow {
   int8_t* q;
   float* scale;

@@ -10,9 +10,9 @@
 namespace cascade {
 
 // To the nearest whole number, ties to even, for |x| < 2^22: the sum has no bits for a fraction.
+inline constexpr float kRoundingMagic = 0x1.8p23f;
 inline float round_small(float x) {
-  constexpr float kMagic = 0x1.8p23f;
-  return (x + kMagic) - kMagic;
+  return (x + kRoundingMagic) - kRoundingMagic;
 }
 
 // A NaN becomes `low`.

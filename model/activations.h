@@ -26,7 +26,7 @@ struct ActivationSizes {
   size_t bytes(int rows, int threads) const;
 };
 
-// The sizes for passes of up to `rows` rows; `quantized`: int8 or int4 weights.
+// The sizes for passes of up to `rows` rows; `quantized`: whether some weights are quantised.
 ActivationSizes activation_sizes(const ModelConfig& config, bool quantized, int rows);
 
 }  // namespace cascade

@@ -28,7 +28,7 @@ Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weigh
   MemoryEstimate estimate;
   estimate.weights_bytes = weights_bytes;
   estimate.page_bytes = kv_layout(config, demand.kv_type).indexed_page_bytes();
-  const bool quantized = is_quantized(demand.weight_type);
+  const bool quantized = is_quantized(demand.weight_type) || demand.some_quantized;
   estimate.activation_bytes =
       activation_sizes(config, quantized, demand.rows).bytes(demand.rows, demand.threads);
   if (demand.reads) {

@@ -12,6 +12,7 @@ namespace cascade {
 // The inputs of the estimate besides the model.
 struct MemoryDemand {
   WeightType weight_type = WeightType::kBf16;
+  bool some_quantized = false;  // matrices, also if weight_type is not (WeightChoice)
   KvType kv_type = KvType::kBf16;
   int threads = 1;
   int rows = 512;      // computed together, at most (Transformer::kRowsUsual)

@@ -148,7 +148,7 @@ Result<ModelConfig> load_model_config(const fs::path& path, const ModelOptions& 
 
 WeightChoice choose_weights(const TensorFiles& files, const ModelOptions& options) {
   if (options.weights_as_in_files) return choose_weights(files);
-  return {options.weight_type, ""};
+  return {options.weight_type, "", is_quantized(options.weight_type)};
 }
 
 Result<TensorFiles> open_model_tensors(const fs::path& path) {

@@ -25,7 +25,7 @@ class LazyGrammarVocabulary;  // the same
 std::shared_ptr<const LazyGrammarVocabulary> make_lazy_grammar_vocabulary();
 
 struct ModelOptions {
-  WeightType weight_type = WeightType::kBf16;  // in a Model: the type of most of its matrices
+  WeightType weight_type = WeightType::kBf16;  // in a Model: what suits most bytes of its files
   KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;
   // Where packed weights are kept for the next start (model/packed_cache.h); empty: nowhere.

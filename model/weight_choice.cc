@@ -43,7 +43,11 @@ WeightChoice choose_weights(const TensorFiles& files) {
   for (const auto& [count, name] : names) why += (why.empty() ? "" : " and ") + name;
   if (all == 0) return {plan, "there are none"};
   const double share = static_cast<double>(most->second) / static_cast<double>(all);
-  return {plan, std::to_string(std::lround(100 * share)) + " % of their bytes are " + why};
+  const bool some_quantized =
+      is_quantized(plan.type) ||
+      std::ranges::any_of(wanted, [](const auto& each) { return is_k_quant(each.first); });
+  return {plan, std::to_string(std::lround(100 * share)) + " % of their bytes are " + why,
+          some_quantized};
 }
 
 }  // namespace cascade

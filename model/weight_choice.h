@@ -14,14 +14,16 @@ struct WeightPlan {
   WeightPlan(WeightType most, bool as_in_files) : type(most), by_matrix(as_in_files) {}
 
   WeightType type;
-  // Matrices that are K-quants in the files become these, whatever `type` is. With int4 or a
-  // K-quant, all others become int4 if it holds their blocks as they are, else int8.
+  // Each matrix that a K-quant holds as it is becomes that K-quant. If `type` is int4 or a K-quant,
+  // each other matrix becomes int4 if int4 holds its blocks as they are, else int8.
   bool by_matrix = false;
 };
 
 struct WeightChoice {
   WeightPlan plan;
   std::string why;  // "92 % of their bytes are Q4_0"
+  // Whether some matrices will be quantised, whatever the type of the plan is.
+  bool some_quantized = false;
 };
 
 // The type that holds most of the bytes without loss, or nearly. K-quants hold the super-blocks of

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/utf8.h"
 #include "model/gguf/dequantize.h"
@@ -282,28 +283,31 @@ class Loader {
         tensors, [&](const NamedTensor& named) { return keeps_blocks(named.tensor.type, type); });
   }
 
-  // The K-quant that a tensor becomes, whatever it is multiplied together with: the one that it is
-  // in its file, if weights are to be as in their files, or the one that was asked for. The LM head
-  // and V, whose errors cost most, are then q6k; V is small.
+  // The K-quant that a tensor becomes; it does not depend on the tensors that are multiplied
+  // together with it. As in files: the one that holds its blocks. Else: the one that was asked for,
+  // but q6k for the LM head and V, whose errors cost most, if they are rounded.
   std::optional<WeightType> k_quant_for(const NamedTensor& named, bool is_head) const {
-    if (plan_.by_matrix) return k_quant_of(named.tensor.type);
+    const TensorType in_file = named.tensor.type;
+    if (plan_.by_matrix) return k_quant_of(in_file);
     if (!is_k_quant(plan_.type)) return std::nullopt;
     const bool is_finer = is_head || named.name.ends_with(".v_proj.weight");
-    return is_finer ? WeightType::kQ6K : plan_.type;
+    return is_finer && !keeps_blocks(in_file, plan_.type) ? WeightType::kQ6K : plan_.type;
   }
 
-  // The end of the parts, from `begin` on, that are multiplied as one matrix. They are all parts
-  // unless some are K-quants; then each type has a matrix of its own.
+  // The end of the parts, from `begin` on, that form one matrix. Without K-quants these are all
+  // parts. Else they are the parts that follow each other, have the same type, and all keep their
+  // blocks or all do not.
   size_t end_of_matrix(std::span<const NamedTensor> parts, size_t begin) const {
     const auto k_quant = [&](const NamedTensor& part) { return k_quant_for(part, false); };
-    const auto type_of = [&](size_t i) {
-      return k_quant(parts[i]).value_or(type_for(parts.subspan(i, 1)));
+    const auto kind_of = [&](size_t i) {
+      const WeightType type = k_quant(parts[i]).value_or(type_for(parts.subspan(i, 1)));
+      return std::pair(type, keeps_blocks(parts[i].tensor.type, type));
     };
     const bool some = std::ranges::any_of(
         parts, [&](const NamedTensor& part) { return k_quant(part).has_value(); });
     if (!some) return parts.size();
     size_t end = begin + 1;
-    while (end < parts.size() && type_of(end) == type_of(begin)) ++end;
+    while (end < parts.size() && kind_of(end) == kind_of(begin)) ++end;
     return end;
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 
 #include "base/file.h"
@@ -36,6 +37,14 @@ struct Task {
   const PackJob* job;  // kPack
   uint64_t offset;     // kPack: of the panel among the bytes of all matrices
 };
+
+// Whether a matrix of `type` can hold these values. A K-quant has f16 units: the largest offset is
+// 63 of them.
+bool fit(WeightType type, std::span<const float> values) {
+  constexpr float kOffsetMax = 63 * 65504.0f;
+  if (is_k_quant(type)) return all_below(values, std::bit_cast<uint32_t>(kOffsetMax));
+  return type == WeightType::kBf16 ? all_finite_in_bf16(values) : all_finite(values);
+}
 
 bool units_finite(std::span<const KQuantGroup> groups) {
   return std::ranges::all_of(groups, [](const KQuantGroup& group) {
@@ -85,7 +94,7 @@ bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
       read_elements(tensor, tensor.file_row(begin + first + i) * k, k, values + size_t(i) * k);
     }
     const std::span<const float> all(values, size_t(count) * size_t(k));
-    finite &= job.matrix->type == WeightType::kBf16 ? all_finite_in_bf16(all) : all_finite(all);
+    finite &= fit(job.matrix->type, all);
   };
   pack_panel(*job.matrix, rows, read, out);
   return finite;

@@ -81,8 +81,8 @@ struct QualityOptions {
   std::string text_file;
   int window = 1024;     // tokens; at most the model's context
   int positions = 8192;  // predictions compared; the text needs one token more
-  // Whether the reference has the values that the weights were rounded to, and not the model's own:
-  // what is left is what the arithmetic costs.
+  // Whether the reference has the rounded values of the tested weights, in f32. Then the difference
+  // is what the arithmetic costs.
   bool same_values = false;
 };
 // Compares the model as `session` describes it with itself in f32 (weights and KV). Both predict

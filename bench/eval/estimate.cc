@@ -107,6 +107,7 @@ Status estimate(const EstimateOptions& options) {
   const MemoryLimit memory = memory_limit();
   EstimateFacts facts = {.model = path,
                          .types = {.weight_type = choice.plan.type,
+                                   .some_quantized = choice.some_quantized,
                                    .kv_type = model.kv_type,
                                    .threads = thread_count(options.session),
                                    .sequences = options.sequences},

@@ -66,7 +66,7 @@ Result<std::unique_ptr<Session>> Session::open_with_values_of(const Weights& wei
                                                               std::shared_ptr<ThreadPool> pool) {
   SessionOptions exact = options;
   exact.weights = "f32";
-  exact.state_dir = "";  // what is mapped from there cannot be written
+  exact.state_dir = "";  // weights that are mapped from a file cannot be written
   return open(exact, std::move(pool), &weights);
 }
 

@@ -47,11 +47,12 @@ Status print(const Report& report, const CommonOptions& options) {
   return {};
 }
 
-Result<WeightType> weight_type_of(const std::string& name, const std::string& option) {
+Result<WeightType> weight_type_of(const std::string& name, const std::string& option,
+                                  bool or_auto) {
   const auto type = weight_type_from_string(name);
   if (type) return *type;
-  return invalid_argument(option,
-                          "must be " + std::string(kWeightTypeNames) + ", got \"" + name + '"');
+  return invalid_argument(option, std::string("must be ") + (or_auto ? "auto, " : "") +
+                                      std::string(kWeightTypeNames) + ", got \"" + name + '"');
 }
 
 Result<KvType> kv_type_of(const std::string& name, const std::string& option) {

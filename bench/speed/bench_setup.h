@@ -28,7 +28,8 @@ void add_peak(OrderedJson& header, const Setup& setup);
 Status print(const Report& report, const CommonOptions& options);
 
 // Errors: kInvalidArgument, field `option`.
-Result<WeightType> weight_type_of(const std::string& name, const std::string& option);
+Result<WeightType> weight_type_of(const std::string& name, const std::string& option,
+                                  bool or_auto = false);
 Result<KvType> kv_type_of(const std::string& name, const std::string& option);
 
 }  // namespace cascade::speed

@@ -89,7 +89,7 @@ class Bench {
     const bool as_in_files = options.weights == "auto";
     WeightType weights = WeightType::kBf16;
     if (!as_in_files) {
-      ASSIGN_OR_RETURN(weights, weight_type_of(options.weights, "--weights"));
+      ASSIGN_OR_RETURN(weights, weight_type_of(options.weights, "--weights", true));
     }
     ASSIGN_OR_RETURN(const KvType kv, kv_type_of(options.kv, "--kv"));
     auto bench = std::unique_ptr<Bench>(new Bench);

@@ -138,14 +138,15 @@ struct PairDot {
     return {_mm512_add_epi32(sum.v, dot_pairs(w, _mm512_set1_epi32(four_bytes(x))))};
   }
 
-  // Sums of products of bytes of kBits bits (4 to 6) with x. Products of pairs are added as 16-bit
-  // numbers, as many as fit: 2 * 127 * 63 for two products of six bits.
+  // Sums of products of x with bytes of kBits bits (4 to 6). The sums of pairs are added as 16-bit
+  // numbers for kStepsMax steps: a pair is at most 2 * 127 * 63 with six bits, and two of these
+  // fit.
   struct Products {
     I16 sum;
     __m512i pairs;
   };
   static Products start_products(I16 sum) { return {sum, _mm512_setzero_si512()}; }
-  // Adds the products of step number kStep of those since the start.
+  // kStep: the number of steps since the start.
   template <int kBits, int kStep, bool kOnce>
   static Products add_products(Products to, Bytes w, const int8_t* x) {
     constexpr int kStepsMax = 1 << (7 - kBits);

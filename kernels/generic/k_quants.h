@@ -1,9 +1,8 @@
 // The matrix product of K-quants for any vector type V16 and dot product D. Sums over the weights
 // with one scale are exact integers; the chains of floats are those of the specification.
 //
-// Few rows read the packed bits. For many rows the bits of a panel are expanded to bytes once,
-// which stay in the cache. Scales cannot be multiplied into these bytes, since the products need
-// more bits.
+// Few rows read the packed bits. For many rows a panel is expanded once: its bits to bytes, its
+// scales to f32. Both stay in the cache. The bytes are too small for products of scale and q.
 #pragma once
 
 #include "kernels/generic/blocks.h"
@@ -14,8 +13,8 @@
 
 namespace cascade::generic {
 
-// Loads vectors of bytes number kVector and kVector + 1 of a group, whose record is at `record`:
-// number i has k = 4 i to 4 i + 3. kVector is even.
+// Loads vectors kVector and kVector + 1 of a group. `record` is the group's record. Vector i has
+// k = 4 i to 4 i + 3. kVector is even.
 template <class D, WeightType kType, int kVector>
 [[gnu::always_inline]] inline void load_packed(const uint8_t* record, typename D::Bytes& even,
                                                typename D::Bytes& odd) {

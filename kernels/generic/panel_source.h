@@ -11,7 +11,7 @@ namespace cascade::generic {
 struct Coding {
   WeightType type;
   bool blocks = false;    // int8 and int4: the scales are those of blocks
-  bool expanded = false;  // K-quants, by expand_k_quant_panel()
+  bool expanded = false;  // K-quants: expanded by expand_k_quant_panel()
 };
 
 // The panels that a tile reads: those of the matrix, or panels of int4 and K-quants that were
@@ -23,7 +23,8 @@ struct PanelSource {
   size_t scales_stride;           // bytes
   size_t multipliers_offset = 0;  // int4
   size_t to_next = 0;             // bytes to the panels that come next, if they are prefetched
-  size_t gap = 0;                 // offset in the next panels of bytes that no weights prefetch
+  size_t gap =
+      0;  // offset, in the next panels, of the bytes that reading weights does not prefetch
 };
 
 }  // namespace cascade::generic

@@ -168,7 +168,7 @@ template <class D, int kLanes, int kRows, int kPanels>
   }
 }
 
-constexpr bool is_int4(Coding coding) {
+[[gnu::always_inline]] inline constexpr bool is_int4(Coding coding) {
   return coding.type == WeightType::kInt4;
 }
 
@@ -324,7 +324,7 @@ inline void many_rows(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
   constexpr bool kIsKQuant = is_k_quant(kCoding.type);
   const auto scales = [&](int panel) {
-    return w.panel(panel) + (kIsKQuant ? 0 : w.scales_offset());
+    return kIsKQuant ? nullptr : w.panel(panel) + w.scales_offset();
   };
   if constexpr (kCoding.type == WeightType::kInt8) {
     const int first = args.panel_begin;
@@ -348,10 +348,11 @@ inline void many_rows(const QuantizedGemmArgs& args) {
 
 // Where a tile of few rows reads `count` panels from `panel` on. Prefetches what the tile does not.
 template <Coding kCoding>
-inline PanelSource few_rows_source(const PackedMatrix& w, int panel, int count) {
+[[gnu::always_inline]] inline PanelSource few_rows_source(const PackedMatrix& w, int panel,
+                                                          int count) {
   const uint8_t* first = w.panel(panel);
   const size_t bytes = w.panel_bytes();
-  if constexpr (is_k_quant(kCoding.type)) return {first, bytes, first, bytes};
+  if constexpr (is_k_quant(kCoding.type)) return {first, bytes, nullptr, 0};
   const size_t weights_bytes = is_int4(kCoding) ? w.multipliers_offset() : w.scales_offset();
   const size_t factors_bytes = bytes - weights_bytes;
   const size_t gap_bytes = factors_bytes < kAheadBytes ? factors_bytes : kAheadBytes;

@@ -116,11 +116,10 @@ template <TensorType kType>
 void k_quant(const uint8_t* block, float* out) {
   KQuantGroup groups[kSuperBlock / kGroup];
   read_k_quant_groups(kType, block, std::size(groups), groups);
-  constexpr KQuantFormat kFormat = k_quant_format(kType == TensorType::kQ4K   ? WeightType::kQ4K
-                                                  : kType == TensorType::kQ5K ? WeightType::kQ5K
-                                                                              : WeightType::kQ6K);
+  const KQuantFormat format = k_quant_format(*k_quant_of(kType));
   for (const KQuantGroup& group : groups) {
-    for (int i = 0; i < kGroup; ++i) *out++ = k_quant_value(kFormat, group, i);
+    k_quant_values(format, group, out);
+    out += kGroup;
   }
 }
 

@@ -7,8 +7,6 @@
 namespace cascade {
 namespace {
 
-using Groups = KQuantGroup[2];
-
 uint16_t unit_at(const uint8_t* from) {
   return static_cast<uint16_t>(from[0] | from[1] << 8);
 }
@@ -17,7 +15,7 @@ uint16_t unit_at(const uint8_t* from) {
 // the low six bits of bytes 0..3, the first four offsets in those of bytes 4..7. The others have
 // their low four bits in bytes 8..11 (scales in the low nibble), and their top two bits in the top
 // bits of bytes 0..3 (scales) and 4..7 (offsets).
-void read_levels(const uint8_t* packed, Groups& groups) {
+void read_levels(const uint8_t* packed, KQuantGroup* groups) {
   for (int i = 0; i < 4; ++i) {
     groups[0].scales[i] = packed[i] & 63;
     groups[0].offsets[i] = packed[i + 4] & 63;
@@ -31,10 +29,10 @@ void read_levels(const uint8_t* packed, Groups& groups) {
 // bytes: the low nibbles are the first 32 values, the high nibbles the others.
 // w = d scale q - dmin offset
 template <bool kFive>
-void read_with_offsets(const uint8_t* block, Groups& groups) {
-  for (KQuantGroup& group : groups) {
-    group.unit = unit_at(block);
-    group.offset_unit = unit_at(block + 2);
+void read_with_offsets(const uint8_t* block, KQuantGroup* groups) {
+  for (int half = 0; half < 2; ++half) {
+    groups[half].unit = unit_at(block);
+    groups[half].offset_unit = unit_at(block + 2);
   }
   read_levels(block + 4, groups);
   const uint8_t* fifth = block + 16;
@@ -54,7 +52,7 @@ void read_with_offsets(const uint8_t* block, Groups& groups) {
 // f16. A half of 128 values has 64 bytes of nibbles and 32 bytes of top bits: value 32 j + l is in
 // the low (j < 2) or high nibble of byte 32 (j % 2) + l, and in bits 2 j of byte l.
 // w = d scale (q - 32)
-void read_q6_k(const uint8_t* block, Groups& groups) {
+void read_q6_k(const uint8_t* block, KQuantGroup* groups) {
   for (int half = 0; half < 2; ++half) {
     KQuantGroup& group = groups[half];
     group.unit = unit_at(block + 208);
@@ -76,7 +74,7 @@ void read_q6_k(const uint8_t* block, Groups& groups) {
 // 32 bytes of third bits: value 32 j + l is in bit j of byte l; 64 bytes of low bits: a half of 128
 // values has 32 bytes, value 32 j + l is in bits 2 j of byte l; 12 bytes of sixteen six-bit scales;
 // d f16. w = d (scale - 32) (q - 4)
-void read_q3_k(const uint8_t* block, Groups& groups) {
+void read_q3_k(const uint8_t* block, KQuantGroup* groups) {
   const uint8_t* packed = block + 96;
   for (int half = 0; half < 2; ++half) {
     KQuantGroup& group = groups[half];
@@ -117,7 +115,7 @@ void read_k_quant_groups(TensorType type, const uint8_t* from, size_t count, KQu
                                                : read_q3_k;
   const size_t block_bytes = describe(type).block_bytes;
   for (size_t i = 0; i < count; i += 2, from += block_bytes) {
-    read(from, reinterpret_cast<Groups&>(out[i]));
+    read(from, out + i);
   }
 }
 

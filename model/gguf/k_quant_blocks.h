@@ -12,7 +12,7 @@
 namespace cascade {
 
 // The type of weights that holds super-blocks of `type`: Q4_K, Q5_K and Q6_K as their names say,
-// and Q3_K as kQ6K, with two times the bits. nullopt: there is none.
+// and Q3_K as kQ6K, which has twice its bits. nullopt: there is none.
 std::optional<WeightType> k_quant_of(TensorType type);
 
 // Reads `count` groups of 128 weights, two for each super-block at `from`. `count` is even. Any

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+
+#include "base/number_types.h"
 
 namespace cascade::config {
 namespace {
@@ -68,8 +71,10 @@ TEST(Settings, take_shares_from_0_to_1) {
 }
 
 TEST(Settings, take_one_of_their_words_and_no_part_of_them) {
-  for (const char* good : {"f32", "bf16", "int8", "int4"}) {
-    EXPECT_TRUE(check(the("weights"), {good}, "x").ok()) << good;
+  EXPECT_TRUE(check(the("weights"), {"auto"}, "x").ok());
+  for (const WeightType type : kWeightTypes) {
+    const std::string name(to_string(type));
+    EXPECT_TRUE(check(the("weights"), {name}, "x").ok()) << name;
   }
   for (const char* bad : {"", "f3", "32", "f32, bf16", "F32", ","}) {
     EXPECT_FALSE(check(the("weights"), {bad}, "x").ok()) << bad;

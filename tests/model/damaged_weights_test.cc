@@ -52,7 +52,7 @@ TEST(DamagedWeights, values_that_are_not_finite_are_an_error_of_their_tensor) {
   expect_refused("model.norm.weight", "output_norm.weight", kGgmlF32, kInfinity);
 }
 
-TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_only) {
+TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_and_in_k_quants) {
   const fs::path source = model_dir("llama-mha");
   const std::string name = "model.layers.1.mlp.down_proj.weight";
   PlainTensors tensors = read_tensors(source);
@@ -64,14 +64,20 @@ TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_only) {
     return load_model(folder.path(), {.weight_type = type, .kv_type = KvType::kF32}, pool);
   };
   constexpr float kLargest = std::numeric_limits<float>::max();
-  for (const WeightType type : kWeightTypes) {
-    if (type == WeightType::kBf16) continue;
+  for (const WeightType type : {WeightType::kF32, WeightType::kInt8, WeightType::kInt4}) {
     EXPECT_TRUE(load_as(type, -kLargest).ok()) << to_string(type);
   }
   EXPECT_TRUE(load_as(WeightType::kBf16, 0x1.fep127f).ok());
   const auto beyond = load_as(WeightType::kBf16, -kLargest);
   ASSERT_FALSE(beyond.ok());
   EXPECT_EQ(beyond.error().field, name);
+  // A K-quant holds offsets of up to 63 times the largest f16.
+  for (const WeightType type : {WeightType::kQ4K, WeightType::kQ5K, WeightType::kQ6K}) {
+    EXPECT_TRUE(load_as(type, -4.1e6f).ok()) << to_string(type);
+    const auto too_large = load_as(type, 4.2e6f);
+    ASSERT_FALSE(too_large.ok()) << to_string(type);
+    EXPECT_EQ(too_large.error().field, name);
+  }
 }
 
 // The scale 1e9 / 127 is beyond f16.

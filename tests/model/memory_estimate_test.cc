@@ -85,6 +85,9 @@ TEST(MemoryEstimate, activations_grow_with_threads_and_with_quantised_weights) {
   EXPECT_EQ(bytes(WeightType::kBf16, 3), 4 * (512 * row_floats + 3 * scratch_floats));
   EXPECT_GE(bytes(WeightType::kInt8, 1), bytes(WeightType::kF32, 1) + 512 * 1024);
   EXPECT_EQ(bytes(WeightType::kInt8, 2), bytes(WeightType::kInt4, 2));
+  EXPECT_EQ(bytes(WeightType::kInt8, 2), bytes(WeightType::kQ4K, 2));
+  const MemoryDemand mixed = {.weight_type = WeightType::kBf16, .some_quantized = true};
+  EXPECT_EQ(estimate_memory(config, 0, mixed)->activation_bytes, bytes(WeightType::kInt8, 1));
   EXPECT_GT(bytes(WeightType::kInt8, 2), bytes(WeightType::kInt8, 1) + 4 * scratch_floats);
 }
 

@@ -53,6 +53,12 @@ TEST(WeightChoice, keeps_what_most_bytes_are) {
   EXPECT_EQ(chosen({{"I8", 100}}), WeightType::kBf16) << "refused when it is read";
 }
 
+TEST(WeightChoice, says_whether_some_matrices_are_quantised) {
+  EXPECT_TRUE(choose_weights(files_with({{"F16", 100}, {"Q6_K", 10}})).some_quantized);
+  EXPECT_TRUE(choose_weights(files_with({{"Q8_0", 100}})).some_quantized);
+  EXPECT_FALSE(choose_weights(files_with({{"F16", 100}, {"Q8_0", 10}})).some_quantized);
+}
+
 TEST(WeightChoice, says_why) {
   EXPECT_EQ(choose_weights(files_with({{"Q4_0", 66}, {"Q6_K", 33}, {"F32", 1}})).why,
             "66 % of their bytes are Q4_0");

@@ -169,7 +169,8 @@ TEST(BenchSystem, wrong_command_lines_are_explained) {
       {{"peak", "--repeats", "0"}, "--repeats: Value 0 not in range"},
       {{"peak", "--repeats", "-1"}, "--repeats: Value -1 not in range"},
       {{"peak", "--bogus"}, "--bogus"},
-      {{"gemm", "--weights", "int8,f16"}, "--weights: must be f32, bf16, int8 or int4, got \"f16"},
+      {{"gemm", "--weights", "int8,f16"},
+       "--weights: must be f32, bf16, int8, int4, q4k, q5k or q6k, got \"f16"},
       {{"gemm", "--rows", "513"}, "--rows: Value 513 not in range 1 to 512"},
       {{"gemm", "--rows", "1,x"}, "--rows: Value x not in range"},
       {{"attention", "--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8, got \"int4"},
@@ -187,7 +188,8 @@ TEST(BenchSystem, wrong_command_lines_are_explained) {
 TEST(BenchSystem, wrong_options_of_models_are_explained) {
   const std::string model = testing::demo_model_dir().string();
   expect_usage_errors({
-      {{"prefill", "--model", model, "--weights", "f16"}, "--weights: must be f32, bf16, int8"},
+      {{"prefill", "--model", model, "--weights", "f16"},
+       "--weights: must be auto, f32, bf16, int8"},
       {{"decode", "--model", model, "--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8"},
       {{"prefill", "--model", model, "-n", "0"}, "--tokens: Value 0 not in range 1 to 16777216"},
       {{"prefill", "--model", model, "-n", "-5"}, "--tokens: Value -5 not in range"},

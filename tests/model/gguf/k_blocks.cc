@@ -1,4 +1,4 @@
-// Values as blocks of the K types. The bytes and shifts are those of model/gguf/dequantize.cc.
+// Values as blocks of the K types. The bytes and shifts are those of model/gguf/k_quant_blocks.cc.
 #include "tests/model/gguf/k_blocks.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Encodes values in the K types of GGUF: blocks of 256 values, in which parts have scales of their
-// own. model/gguf/dequantize.cc describes the layouts.
+// own. model/gguf/k_quant_blocks.cc describes the layouts.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 // matrices of several types form one model.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -207,6 +208,17 @@ TEST(MixedKQuants, asked_for_by_name_hold_all_matrices_and_have_a_finer_head_and
     EXPECT_EQ(types_of(weights.layers[0].down), std::vector{type});
     EXPECT_NE((*model)->root_key("a"), (*int8)->root_key("a"));
   }
+}
+
+TEST(MixedKQuants, asked_for_by_name_keep_the_blocks_that_they_are) {
+  const TemporaryFolder folder;
+  const fs::path source = folder_of_whole_blocks(), file = folder.path() / "model.gguf";
+  write_gguf(source, read_tensors(source), kGgmlQ4K, file);
+  const auto model = load_model(file, {.weight_type = WeightType::kQ4K}, two_threads());
+  const auto exact = load_exactly(file);
+  ASSERT_TRUE(model.ok() && exact);
+  EXPECT_EQ((*model)->weights.types, std::vector{WeightType::kQ4K}) << "V and the head, too";
+  expect_same_values((*model)->weights, exact->weights);
 }
 
 }  // namespace
