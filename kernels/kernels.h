@@ -159,9 +159,9 @@ struct Kernels {
   void (*gemm)(const GemmArgs& args);
   void (*quantized_gemm)(const QuantizedGemmArgs& args);
 
-  // Writes row `index` of the `rows` quantised rows at `data`, from k floats. Different rows may be
-  // written from different threads.
-  void (*quantize_row)(const float* x, int k, uint8_t* data, int rows, int index);
+  // Writes row `index` of the `rows` quantised rows at `data`, from k floats. `k_quants`: also what
+  // only K-quants read of it (bias32, minus). Different rows may be written from different threads.
+  void (*quantize_row)(const float* x, int k, uint8_t* data, int rows, int index, bool k_quants);
 
   // out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i], i < n. out may be x. n a multiple of 8.
   void (*rms_norm)(const float* x, const float* weight, float eps, int n, float* out);

@@ -9,6 +9,7 @@
 //   scale    f32 [G][L]
 //   bias128  s32 [G][L]          -128 * sum of q in the group
 //   bias8    s32 [G][4][L]       -8 * sum of q in each 32 of it
+// and, only if the matrix is a K-quant:
 //   bias32   s32 [G][8][L]       -32 * sum of q in each 16 of it
 //   minus    f32 [G][4][L]       -(sum of q in each 32 of it)
 #pragma once

@@ -201,7 +201,7 @@ void Transformer::embed(std::span<const Slice> slices) {
 }
 
 void Transformer::set_input(const StackedMatrix& w, const float* x, int rows, int row) {
-  if (w.quantized()) kernels_.quantize_row(x, w.k(), quantized_, rows, row);
+  if (w.quantized()) kernels_.quantize_row(x, w.k(), quantized_, rows, row, w.has_k_quants());
 }
 
 void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows,
@@ -359,7 +359,7 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
     const float* input = hidden + size_t(begin) * config_.hidden_size;
     for (int row = 0; row < count && head.quantized(); ++row) {
       kernels_.quantize_row(input + size_t(row) * config_.hidden_size, head.k, quantized_, count,
-                            row);
+                            row, is_k_quant(head.type));
     }
     pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int thread) {
       const int end = std::min(head.panels(), (task + 1) * per_task);

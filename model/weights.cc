@@ -435,6 +435,10 @@ bool StackedMatrix::quantized() const {
   return std::ranges::any_of(matrices, &PackedMatrix::quantized);
 }
 
+bool StackedMatrix::has_k_quants() const {
+  return std::ranges::any_of(matrices, is_k_quant, &PackedMatrix::type);
+}
+
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config,
                              const WeightPlan& plan, const Kernels& kernels, ThreadPool& pool,
                              PackedCache& cache, LoadReport& report, LoadProgress* progress) {

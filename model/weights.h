@@ -32,6 +32,7 @@ struct StackedMatrix {
   int panels() const { return n_padded() / kPanelChannels; }
   // Whether some matrix needs quantised input rows.
   bool quantized() const;
+  bool has_k_quants() const;
 };
 
 struct LayerWeights {

@@ -11,7 +11,7 @@
 
 namespace cascade::scalar {
 
-void quantize_row(const float* x, int k, uint8_t* data, int rows, int index) {
+void quantize_row(const float* x, int k, uint8_t* data, int rows, int index, bool k_quants) {
   const QuantizedRow row = quantized_row(data, rows, index, k);
   for (int g = 0; g < row_groups(k); ++g) {
     const int begin = g * kGroup, end = std::min(k, begin + kGroup);
@@ -33,9 +33,9 @@ void quantize_row(const float* x, int k, uint8_t* data, int rows, int index) {
     for (int s = 0; s < 4; ++s) {
       const int sum = sums[2 * s] + sums[2 * s + 1];
       row.bias8[(g * 4 + s) * row.lanes] = -8 * sum;
-      row.minus[(g * 4 + s) * row.lanes] = static_cast<float>(-sum);
+      if (k_quants) row.minus[(g * 4 + s) * row.lanes] = static_cast<float>(-sum);
     }
-    for (int s = 0; s < 8; ++s) row.bias32[(g * 8 + s) * row.lanes] = -32 * sums[s];
+    for (int s = 0; s < 8 && k_quants; ++s) row.bias32[(g * 8 + s) * row.lanes] = -32 * sums[s];
   }
 }
 

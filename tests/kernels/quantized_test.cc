@@ -22,10 +22,11 @@ using testing::scalar;
 using testing::TestMatrix;
 using testing::vector_kernels;
 
-GuardedBytes quantize(const Kernels& kernels, const GuardedFloats& x, int begin, int rows, int k) {
+GuardedBytes quantize(const Kernels& kernels, const GuardedFloats& x, int begin, int rows, int k,
+                      bool k_quants = true) {
   GuardedBytes quantized(quantized_rows_bytes(rows, k), 0, 64);
   for (int r = 0; r < rows; ++r) {
-    kernels.quantize_row(x.data() + size_t(begin + r) * k, k, quantized.data(), rows, r);
+    kernels.quantize_row(x.data() + size_t(begin + r) * k, k, quantized.data(), rows, r, k_quants);
   }
   return quantized;
 }
@@ -34,7 +35,7 @@ GuardedBytes quantize(const Kernels& kernels, const GuardedFloats& x, int begin,
 // the panels.
 GuardedFloats quantized_product(const Kernels& kernels, const PackedMatrix& w,
                                 const GuardedFloats& x, int begin, int rows, int cut) {
-  const GuardedBytes quantized = quantize(kernels, x, begin, rows, w.k);
+  const GuardedBytes quantized = quantize(kernels, x, begin, rows, w.k, is_k_quant(w.type));
   GuardedBytes scratch(quantized_gemm_scratch_bytes(w.k), 0, 64);
   GuardedFloats y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
   const size_t stride = w.n_padded;
@@ -305,11 +306,13 @@ TEST(QuantizedRows, are_the_same_bytes_on_every_isa_and_odd_numbers_do_no_harm) 
     x[2 * k + 1] = 1e-38f;
     for (int i = 0; i < k; ++i) x[3 * k + i] = 0;
     for (int i = 0; i < k; ++i) x[4 * k + i] = 1e-37f;
-    const GuardedBytes expected = quantize(scalar(), x, 0, 15, k);
-    for (const Kernels* kernels : vector_kernels()) {
-      const GuardedBytes actual = quantize(*kernels, x, 0, 15, k);
-      ASSERT_EQ(std::memcmp(expected.data(), actual.data(), quantized_rows_bytes(15, k)), 0)
-          << to_string(kernels->isa) << " k=" << k;
+    for (const bool k_quants : {false, true}) {
+      const GuardedBytes expected = quantize(scalar(), x, 0, 15, k, k_quants);
+      for (const Kernels* kernels : vector_kernels()) {
+        const GuardedBytes actual = quantize(*kernels, x, 0, 15, k, k_quants);
+        ASSERT_EQ(std::memcmp(expected.data(), actual.data(), quantized_rows_bytes(15, k)), 0)
+            << to_string(kernels->isa) << " k=" << k << (k_quants ? ", for K-quants" : "");
+      }
     }
   }
 }
