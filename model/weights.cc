@@ -436,7 +436,8 @@ bool StackedMatrix::quantized() const {
 }
 
 bool StackedMatrix::has_k_quants() const {
-  return std::ranges::any_of(matrices, is_k_quant, &PackedMatrix::type);
+  return std::ranges::any_of(matrices,
+                             [](const PackedMatrix& matrix) { return is_k_quant(matrix.type); });
 }
 
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config,
