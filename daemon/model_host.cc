@@ -87,10 +87,9 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
   if (before == nullptr || store.kv().bytes_on_disk() == 0) return {};
   if (before->weight_type == now.weight_type && before->kv_type == now.kv_type) {
     spdlog::warn(
-        "the state directory has K and V of another version of {}, or with another rope_scaling, "
-        "or "
-        "with other types of some weights: "
-        "they cannot be used, and are removed when max_disk needs their room",
+        "the state directory has K and V of another version of {}, or with other types of some "
+        "weights, or with another rope_scaling: they cannot be used, and are removed when max_disk "
+        "needs their room",
         now.name);
     return {};
   }
