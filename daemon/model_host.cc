@@ -93,7 +93,8 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
         now.name);
     return {};
   }
-  // What is in the record may be what the files have.
+  // The record names the type of most weights. With these types, the files may have decided the
+  // rest.
   const auto type = weight_type_from_string(before->weight_type);
   const bool may_be_mixed = type && (is_k_quant(*type) || *type == WeightType::kInt4);
   spdlog::warn(

@@ -137,8 +137,7 @@ Levels choose_levels(const float* x, const Line* lines, uint16_t unit, uint16_t 
   const float step = f16_to_f32(unit), offset_step = f16_to_f32(offset_unit);
   for (int part = 0; part < kParts; ++part) {
     const auto near = [](float value, float size) {
-      return static_cast<int>(
-          clamped(round_small(clamped(value * inverse(size), 0, kLevelMax)), 0, kLevelMax));
+      return static_cast<int>(round_small(clamped(value * inverse(size), 0, kLevelMax)));
     };
     const int scale = near(lines[part].step, step), offset = near(lines[part].offset, offset_step);
     float best = INFINITY;

@@ -46,57 +46,53 @@ bool fit(WeightType type, std::span<const float> values) {
   return type == WeightType::kBf16 ? all_finite_in_bf16(values) : all_finite(values);
 }
 
-bool units_finite(std::span<const KQuantGroup> groups) {
-  return std::ranges::all_of(groups, [](const KQuantGroup& group) {
-    return is_finite_f16(group.unit) && is_finite_f16(group.offset_unit);
-  });
+bool is_finite(const KQuantGroup& group) {
+  return is_finite_f16(group.unit) && is_finite_f16(group.offset_unit);
+}
+bool is_finite(const WeightBlock& block) {
+  return is_finite_f16(block.scale);
 }
 
-bool scales_finite(std::span<const WeightBlock> blocks) {
-  return std::ranges::all_of(blocks,
-                             [](const WeightBlock& block) { return is_finite_f16(block.scale); });
+// Packs the rows of a panel, the first of which is row `begin` of the tensor, as they are in the
+// file: `read` reads the `count` blocks or groups of a row. False if a scale is not finite.
+template <class Block>
+bool pack_as_it_is(const Tensor& tensor, const PackedMatrix& matrix, int begin, int rows,
+                   size_t count, void (*read)(TensorType, const uint8_t*, size_t, Block*),
+                   uint8_t* out) {
+  bool finite = true;
+  const auto read_rows = [&](int first, int some, Block* blocks) {
+    for (int i = 0; i < some; ++i) {
+      const uint64_t at = uint64_t(tensor.file_row(begin + first + i)) * uint64_t(matrix.k);
+      const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, at);
+      read(tensor.type, from, count, blocks + size_t(i) * count);
+    }
+    finite &= std::ranges::all_of(std::span(blocks, size_t(some) * count),
+                                  [](const Block& block) { return is_finite(block); });
+  };
+  pack_panel(matrix, rows, read_rows, out);
+  return finite;
 }
 
 // False if a value of the tensor is not finite, or would not be finite in the matrix.
 bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t* out) {
-  bool finite = true;
-  const int k = job.matrix->k;
+  const PackedMatrix& matrix = *job.matrix;
   const int begin = static_cast<int>(panel) * kPanelChannels;
   const int rows = std::min(static_cast<int>(tensor.shape[0]) - begin, kPanelChannels);
-  if (is_k_quant(job.matrix->type) && keeps_blocks(tensor.type, job.matrix->type)) {
-    const size_t groups = static_cast<size_t>(k) / kGroup;
-    const auto read = [&](int first, int count, KQuantGroup* out_groups) {
-      for (int i = 0; i < count; ++i) {
-        const uint64_t at = uint64_t(tensor.file_row(begin + first + i)) * uint64_t(k);
-        const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, at);
-        read_k_quant_groups(tensor.type, from, groups, out_groups + size_t(i) * groups);
-      }
-      finite &= units_finite(std::span(out_groups, size_t(count) * groups));
-    };
-    pack_panel(*job.matrix, rows, read, out);
-    return finite;
+  const auto k = static_cast<size_t>(matrix.k);
+  if (is_k_quant(matrix.type) && keeps_blocks(tensor.type, matrix.type)) {
+    return pack_as_it_is(tensor, matrix, begin, rows, k / kGroup, read_k_quant_groups, out);
   }
-  if (job.matrix->block_scales) {
-    const size_t blocks = static_cast<size_t>(k) / kBlock;
-    const auto read = [&](int first, int count, WeightBlock* out_blocks) {
-      for (int i = 0; i < count; ++i) {
-        const uint64_t at = uint64_t(tensor.file_row(begin + first + i)) * uint64_t(k);
-        const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, at);
-        read_weight_blocks(tensor.type, from, blocks, out_blocks + size_t(i) * blocks);
-      }
-      finite &= scales_finite(std::span(out_blocks, size_t(count) * blocks));
-    };
-    pack_panel(*job.matrix, rows, read, out);
-    return finite;
+  if (matrix.block_scales) {
+    return pack_as_it_is(tensor, matrix, begin, rows, k / kBlock, read_weight_blocks, out);
   }
+  bool finite = true;
   const auto read = [&](int first, int count, float* values) {
     for (int i = 0; i < count; ++i) {
       read_elements(tensor, tensor.file_row(begin + first + i) * k, k, values + size_t(i) * k);
     }
-    const std::span<const float> all(values, size_t(count) * size_t(k));
-    finite &= fit(job.matrix->type, all);
+    finite &= fit(matrix.type, std::span(values, size_t(count) * k));
   };
-  pack_panel(*job.matrix, rows, read, out);
+  pack_panel(matrix, rows, read, out);
   return finite;
 }
 

@@ -106,7 +106,7 @@ Status identity(const IdentityOptions& options);
 
 struct EstimateOptions {
   // The daemon's defaults; state_dir is not used.
-  SessionOptions session = {.weights = kWeightsAsInFiles, .kv = "int8"};
+  SessionOptions session = {.weights = bench::kWeightsAsInFiles, .kv = "int8"};
   // As on the command line, each from 1 to the model's context; empty means some usual numbers up
   // to that.
   std::vector<std::string> tokens;

@@ -18,7 +18,7 @@ constexpr int kSpilledSliceTokens = Transformer::kRowsUsual;
 }  // namespace
 
 Result<ModelOptions> model_options_of(const SessionOptions& options) {
-  const bool as_in_files = options.weights == kWeightsAsInFiles;
+  const bool as_in_files = options.weights == bench::kWeightsAsInFiles;
   const auto weights = as_in_files ? WeightType::kBf16 : weight_type_from_string(options.weights);
   if (!weights) {
     return invalid_argument("--weights", "must be auto, " + std::string(kWeightTypeNames));

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "bench/spilled_chain.h"
+#include "bench/weights_option.h"
 #include "cache/page_arena.h"
 #include "kernels/thread_pool.h"
 #include "model/attention_mode.h"
@@ -19,8 +20,6 @@
 #include "model/transformer.h"
 
 namespace cascade::eval {
-
-inline constexpr char kWeightsAsInFiles[] = "auto";
 
 struct SessionOptions {
   std::string model_dir = {};

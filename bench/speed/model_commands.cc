@@ -10,6 +10,7 @@
 #include "bench/speed/machine.h"
 #include "bench/speed/peak_probe.h"
 #include "bench/spilled_chain.h"
+#include "bench/weights_option.h"
 #include "cache/page_arena.h"
 #include "model/model.h"
 #include "model/transformer.h"
@@ -86,7 +87,7 @@ class Bench {
   // Errors: those of load_model and check_memory.
   static Result<std::unique_ptr<Bench>> open(const ModelBenchOptions& options, const char* command,
                                              const Demand& demand) {
-    const bool as_in_files = options.weights == "auto";
+    const bool as_in_files = options.weights == bench::kWeightsAsInFiles;
     WeightType weights = WeightType::kBf16;
     if (!as_in_files) {
       ASSIGN_OR_RETURN(weights, weight_type_of(options.weights, "--weights", true));

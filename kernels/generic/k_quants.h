@@ -43,7 +43,7 @@ struct KQuantFactors {
   static constexpr int kOffsets = kFormat.offsets ? kFormat.subgroups() : 0;
   static_assert(kFormat.subgroups() + kOffsets == 8);
   V scales[kFormat.subgroups()];
-  V offsets[kOffsets + 1];
+  V offsets[kOffsets + 1];  // an array has at least one element
 
   template <class I>
   [[gnu::always_inline]] void read(const uint8_t* record) {

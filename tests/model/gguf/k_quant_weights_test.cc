@@ -159,7 +159,8 @@ TEST(MixedKQuants, of_the_reference_tool_are_kept_as_they_are) {
   EXPECT_LT(double(kept->weights.bytes()), 1.1 * double(fs::file_size(file)));
 }
 
-// What is multiplied together may have any types; what is no K-quant keeps its blocks, or is int8.
+// Tensors of any types may be multiplied together. A tensor that is no K-quant keeps its blocks, or
+// becomes int8.
 TEST(MixedKQuants, are_one_matrix_for_each_run_of_a_type) {
   const TemporaryFolder folder;
   const fs::path source = folder_of_whole_blocks(), file = folder.path() / "model.gguf";
