@@ -104,6 +104,8 @@ struct PairDot {
   using Bytes = I16::Bytes;
   static constexpr int kGemmRows = 6, kGemmPanels = 2, kGemmBlocksRows = 6;
   static constexpr int kGemmFewRows = 4, kGemmFewPanels = 2;
+  // One row of K-quants reads two panels side by side: there are enough registers for that.
+  static constexpr bool kTwoStreams = true;
   static constexpr int kAttentionRows = 4, kAttentionColumns = 4;
 
   static __m512i dot_pairs(__m512i u8, __m512i s8) {

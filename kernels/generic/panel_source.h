@@ -18,9 +18,10 @@ struct Coding {
 // expanded to bytes.
 struct PanelSource {
   const uint8_t* weights;         // of the first panel
-  size_t weights_stride;          // from panel to panel, bytes
+  size_t weights_stride;          // from panel to panel of the tile, bytes
   const uint8_t* scales;          // of the first panel; not used by K-quants
   size_t scales_stride;           // bytes
+  int panel_step = 1;             // from panel to panel of the tile, panels
   size_t multipliers_offset = 0;  // int4
   size_t to_next = 0;             // bytes to the panels that come next, if they are prefetched
   size_t gap =

@@ -272,7 +272,9 @@ inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& sou
   }
   unroll<kRows>([&](auto r) CASCADE_INLINE {
     float* y = args.y + (row + r) * args.y_stride + static_cast<size_t>(panel) * kPanelChannels;
-    unroll<kPanels>([&](auto p) CASCADE_INLINE { total[r][p].store(y + p * kPanelChannels); });
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      total[r][p].store(y + p * source.panel_step * kPanelChannels);
+    });
   });
 }
 
@@ -376,14 +378,37 @@ template <Coding kCoding>
           bytes,
           first + w.scales_offset(),
           bytes,
+          1,
           w.multipliers_offset(),
           count * bytes,
           kAheadBytes - gap_bytes};
 }
 
+// Multiplies one row by a matrix of K-quants. Reads two halves of the panels side by side: a core
+// has more reads under way in two streams than in one (q4k 8 to 13 % faster, q5k 21 %, q6k 28 %).
+// The streams must be far apart: neighbouring panels brought q4k nothing.
+template <class V, class D, Coding kCoding>
+inline void two_streams(const QuantizedGemmArgs& args) {
+  const PackedMatrix& w = *args.w;
+  const size_t bytes = w.panel_bytes();
+  const int panels = args.panel_end - args.panel_begin, half = panels / 2;
+  for (int panel = args.panel_begin; panel < args.panel_begin + half; ++panel) {
+    const PanelSource both = {w.panel(panel), half * bytes, nullptr, 0, half};
+    quantized_tile<V, D, kCoding, 1, 1, 2>(args, both, 0, panel);
+  }
+  if (panels % 2 != 0) {
+    const int last = args.panel_end - 1;
+    const PanelSource one = {w.panel(last), bytes, nullptr, 0};
+    quantized_tile<V, D, kCoding, 1, 1, 1>(args, one, 0, last);
+  }
+}
+
 // Multiplies at most kFewRows rows, in blocks of kLanes.
 template <class V, class D, Coding kCoding, int kLanes>
 inline void few_rows(const QuantizedGemmArgs& args) {
+  if constexpr (kLanes == 1 && is_k_quant(kCoding.type) && D::kTwoStreams) {
+    return two_streams<V, D, kCoding>(args);
+  }
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
     const PanelSource source = few_rows_source<kCoding>(*args.w, panel, kCount);
@@ -394,7 +419,7 @@ inline void few_rows(const QuantizedGemmArgs& args) {
     static_assert(kLanes % kTileRows == 0);
     for_blocks<kTileRows>(args.rows, rows);
   };
-  // A single row is fastest with a single stream.
+  // A single row of int8 and int4 is fastest with a single stream.
   constexpr int kPanels = kLanes == 1 ? 1 : D::kGemmFewPanels;
   for_blocks<kPanels>(args.panel_end - args.panel_begin, panels);
 }
