@@ -90,6 +90,19 @@ int expanded_panels(int k);
 // Enough for every smaller k too.
 size_t quantized_gemm_scratch_bytes(int k);
 
+// Row `index` of the `rows` quantised rows at `data` (kernels/quantized_rows.h).
+struct QuantizeRowArgs {
+  const float* x;  // [k]
+  int k;
+  uint8_t* data;  // quantized_rows_bytes(rows, k) bytes
+  int rows;
+  int index;
+  bool k_quants;  // also writes what only K-quants read (bias32, minus)
+  // The groups that are written, from x[group_begin * kGroup] on; group_end <= row_groups(k).
+  int group_begin;
+  int group_end;
+};
+
 // Attention of query rows of one KV head. The row at position p sees these keys, all of which are
 // in its pages:
 //   [max(0, p - window + 1), p] and, with a window, also [0, sinks)   (window 0: all of [0, p])
@@ -159,9 +172,8 @@ struct Kernels {
   void (*gemm)(const GemmArgs& args);
   void (*quantized_gemm)(const QuantizedGemmArgs& args);
 
-  // Writes row `index` of the `rows` quantised rows at `data`, from k floats. `k_quants`: also what
-  // only K-quants read of it (bias32, minus). Different rows may be written from different threads.
-  void (*quantize_row)(const float* x, int k, uint8_t* data, int rows, int index, bool k_quants);
+  // Writes groups of a quantised row. Different groups may be written from different threads.
+  void (*quantize_row)(const QuantizeRowArgs&);
 
   // out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i], i < n. out may be x. n a multiple of 8.
   void (*rms_norm)(const float* x, const float* weight, float eps, int n, float* out);

@@ -16,6 +16,7 @@
 #include "kernels/page_index.h"
 #include "kernels/quantized_rows.h"
 #include "model/activations.h"
+#include "model/row_parts.h"
 
 namespace cascade {
 namespace {
@@ -36,6 +37,9 @@ PackedMemory activation_memory(const ActivationSizes& sizes, int rows) {
   if (!memory.ok()) throw std::bad_alloc();
   return *std::move(memory);
 }
+
+// For Transformer::set_input(): the input needs no more preparation.
+constexpr auto kPrepared = [](int, int, int) {};
 
 void finish_logits(const ModelConfig& config, const Kernels& kernels, float* logits, int count) {
   if (config.logit_multiplier != 1) kernels.multiply(logits, config.logit_multiplier, count);
@@ -125,8 +129,7 @@ Status Transformer::forward(std::span<const Slice> slices, float* hidden) {
 template <class Body>
 void Transformer::for_rows(const Body& body) {
   const int rows = static_cast<int>(rows_.size());
-  // With many rows, a task is a block of quantised rows, which lie interleaved. With few rows,
-  // tasks are smaller, so that every thread has one.
+  // With few rows, tasks are smaller, so that every thread has one.
   const int share = (rows + pool_.threads() - 1) / pool_.threads();
   const int per_task = std::clamp(share, 1, kRowBlock);
   pool_.run((rows + per_task - 1) / per_task, [&](int task, int) {
@@ -200,8 +203,20 @@ void Transformer::embed(std::span<const Slice> slices) {
   });
 }
 
-void Transformer::set_input(const StackedMatrix& w, const float* x, int rows, int row) {
-  if (w.quantized()) kernels_.quantize_row(x, w.k(), quantized_, rows, row, w.has_k_quants());
+template <class Prepare>
+void Transformer::set_input(const StackedMatrix& w, const float* x, size_t stride,
+                            const Prepare& prepare) {
+  const int rows = static_cast<int>(rows_.size());
+  const RowParts parts(rows, w.k(), pool_.threads());
+  pool_.run(parts.tasks(), [&](int task, int) {
+    const RowParts::Part part = parts.part(task);
+    for (int row = part.row_begin; row < part.row_end; ++row) {
+      prepare(row, part.begin, part.end);
+      if (!w.quantized()) continue;
+      kernels_.quantize_row({x + row * stride, w.k(), quantized_, rows, row, w.has_k_quants(),
+                             part.begin / kGroup, row_groups(part.end)});
+    }
+  });
 }
 
 void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows,
@@ -240,7 +255,7 @@ void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, 
   });
 }
 
-void Transformer::norm_input(const std::vector<float>& norm, const StackedMatrix& w, int row) {
+void Transformer::norm_input(const std::vector<float>& norm, int row) {
   const int hidden = config_.hidden_size;
   const float* residual = residual_ + size_t(row) * hidden;
   float* normed = normed_ + size_t(row) * hidden;
@@ -249,7 +264,6 @@ void Transformer::norm_input(const std::vector<float>& norm, const StackedMatrix
   } else {
     kernels_.rms_norm(residual, norm.data(), config_.rms_norm_eps, hidden, normed);
   }
-  set_input(w, normed, static_cast<int>(rows_.size()), row);
 }
 
 void Transformer::norm_heads(const LayerWeights& w, float* q, float* k) const {
@@ -266,7 +280,8 @@ void Transformer::norm_heads(const LayerWeights& w, float* q, float* k) const {
 
 void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer) {
   const int dim = config_.head_dim;
-  for_rows([&](int row) { norm_input(w.attention_norm, w.qkv, row); });
+  for_rows([&](int row) { norm_input(w.attention_norm, row); });
+  if (w.qkv.quantized()) set_input(w.qkv, normed_, config_.hidden_size, kPrepared);
   gemm(w.qkv, normed_, config_.hidden_size, static_cast<int>(rows_.size()), qkv_);
   const LayerRope rope = config_.layer_rope[layer];
   const size_t first_angles = rope == LayerRope::kLocal ? kRowsMax * angles_stride_ : 0;
@@ -309,24 +324,24 @@ void Transformer::add_output(const std::vector<float>& norm, int row) {
 void Transformer::finish_layer(const LayerWeights& w) {
   const int rows = static_cast<int>(rows_.size());
   if (w.output.quantized()) {
-    for_rows(
-        [&](int row) { set_input(w.output, attention_ + row * attention_stride_, rows, row); });
+    set_input(w.output, attention_, attention_stride_, kPrepared);
   }
   gemm(w.output, attention_, attention_stride_, rows, projected_);
   for_rows([&](int row) {
     add_output(w.attention_output_norm, row);
-    norm_input(w.mlp_norm, w.gate_up, row);
+    norm_input(w.mlp_norm, row);
   });
+  if (w.gate_up.quantized()) set_input(w.gate_up, normed_, config_.hidden_size, kPrepared);
   gemm(w.gate_up, normed_, config_.hidden_size, rows, gate_up_);
   const auto activate =
       config_.activation == Activation::kSilu ? kernels_.silu_mul : kernels_.gelu_tanh_mul;
-  for_rows([&](int row) {
-    float* gate = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[0];
-    const float* up = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[1];
-    activate(gate, up, config_.intermediate_size, gate);
-    set_input(w.down, gate, rows, row);
+  float* const gates = gate_up_ + w.gate_up.offset[0];
+  const float* const ups = gate_up_ + w.gate_up.offset[1];
+  set_input(w.down, gates, gate_up_stride_, [&](int row, int begin, int end) {
+    float* gate = gates + row * gate_up_stride_ + begin;
+    activate(gate, ups + row * gate_up_stride_ + begin, end - begin, gate);
   });
-  gemm(w.down, gate_up_ + w.gate_up.offset[0], gate_up_stride_, rows, projected_);
+  gemm(w.down, gates, gate_up_stride_, rows, projected_);
   for_rows([&](int row) { add_output(w.mlp_output_norm, row); });
 }
 
@@ -358,8 +373,8 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
     float* out = padded.empty() ? logits + begin * stride : padded.data();
     const float* input = hidden + size_t(begin) * config_.hidden_size;
     for (int row = 0; row < count && head.quantized(); ++row) {
-      kernels_.quantize_row(input + size_t(row) * config_.hidden_size, head.k, quantized_, count,
-                            row, is_k_quant(head.type));
+      kernels_.quantize_row({input + size_t(row) * config_.hidden_size, head.k, quantized_, count,
+                             row, is_k_quant(head.type), 0, head.groups()});
     }
     pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int thread) {
       const int end = std::min(head.panels(), (task + 1) * per_task);

@@ -68,9 +68,11 @@ class Transformer {
                   std::span<const int> take, float* hidden);
   Status run_layers(std::span<const Slice> slices);
   void embed(std::span<const Slice> slices);
-  // Sets the input of the next matrix product, which has `rows` rows: quantises row `row` if some
-  // matrix of `w` is quantised, else does nothing.
-  void set_input(const StackedMatrix& w, const float* x, int rows, int row);
+  // Sets the input of the next matrix product: quantises the rows x, `stride` floats apart, if some
+  // matrix of `w` is quantised. Calls prepare(row, begin, end), which may write these channels of
+  // x, before they are quantised, for parts that make up all channels of all rows.
+  template <class Prepare>
+  void set_input(const StackedMatrix& w, const float* x, size_t stride, const Prepare& prepare);
   // y = w * input. The input is the quantised rows if `w` is quantised, else `x`.
   void multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows, float* y,
                 size_t y_stride, int panel_begin, int panel_end, int thread);
@@ -78,8 +80,8 @@ class Transformer {
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
   void finish_layer(const LayerWeights& w);
   // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
-  // is empty; also calls set_input() for `w`.
-  void norm_input(const std::vector<float>& norm, const StackedMatrix& w, int row);
+  // is empty.
+  void norm_input(const std::vector<float>& norm, int row);
   void norm_heads(const LayerWeights& w, float* q, float* k) const;
   // Adds a row of projected_, normed by `norm` unless `norm` is empty, to the residual stream.
   void add_output(const std::vector<float>& norm, int row);

@@ -87,8 +87,8 @@ class Product {
     if (!w.quantized()) return;
     quantized_ = allocate_aligned(quantized_rows_bytes(rows, w.k));
     for (int row = 0; row < rows; ++row) {
-      setup.kernels->quantize_row(&x_[static_cast<size_t>(row) * w.k], w.k, quantized_.get(), rows,
-                                  row, is_k_quant(w.type));
+      setup.kernels->quantize_row({&x_[static_cast<size_t>(row) * w.k], w.k, quantized_.get(), rows,
+                                   row, is_k_quant(w.type), 0, w.groups()});
     }
     scratch_bytes_ = (quantized_gemm_scratch_bytes(w.k) + 63) / 64 * 64;
     scratch_ = allocate_aligned(scratch_bytes_ * setup.pool->threads());

@@ -12,15 +12,14 @@
 
 namespace cascade::generic {
 
-// kForKQuants: also writes what only K-quants read. The rows of a block share cache lines, and
-// threads that write them wait for each other: decoding 8 sequences of int8 took 20 % longer with
-// it.
 template <class V, class D, bool kForKQuants>
-inline void quantize_row_for(const float* x, int k, uint8_t* data, int rows, int index) {
+inline void quantize_row_for(const QuantizeRowArgs& args) {
   using I = typename D::Int;
-  const QuantizedRow row = quantized_row(data, rows, index, k);
+  const float* x = args.x;
+  const int k = args.k;
+  const QuantizedRow row = quantized_row(args.data, args.rows, args.index, k);
   const V low = V::set1(-127.0f), high = V::set1(127.0f);
-  for (int g = 0; g < row_groups(k); ++g) {
+  for (int g = args.group_begin; g < args.group_end; ++g) {
     const int count = k - g * kGroup < kGroup ? k - g * kGroup : kGroup;
     V values[kGroup / 16];
     V largest_lanes = V::zero();
@@ -59,9 +58,8 @@ inline void quantize_row_for(const float* x, int k, uint8_t* data, int rows, int
 }
 
 template <class V, class D>
-inline void quantize_row(const float* x, int k, uint8_t* data, int rows, int index, bool k_quants) {
-  const auto quantize = k_quants ? quantize_row_for<V, D, true> : quantize_row_for<V, D, false>;
-  quantize(x, k, data, rows, index);
+inline void quantize_row(const QuantizeRowArgs& args) {
+  return args.k_quants ? quantize_row_for<V, D, true>(args) : quantize_row_for<V, D, false>(args);
 }
 
 // Adds kSteps * 4 products to each sum of kRows rows and kPanels int8 panels, `stride` bytes apart.

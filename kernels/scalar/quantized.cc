@@ -11,10 +11,11 @@
 
 namespace cascade::scalar {
 
-void quantize_row(const float* x, int k, uint8_t* data, int rows, int index, bool k_quants) {
-  const QuantizedRow row = quantized_row(data, rows, index, k);
-  for (int g = 0; g < row_groups(k); ++g) {
-    const int begin = g * kGroup, end = std::min(k, begin + kGroup);
+void quantize_row(const QuantizeRowArgs& args) {
+  const float* x = args.x;
+  const QuantizedRow row = quantized_row(args.data, args.rows, args.index, args.k);
+  for (int g = args.group_begin; g < args.group_end; ++g) {
+    const int begin = g * kGroup, end = std::min(args.k, begin + kGroup);
     float largest = 0;
     for (int i = begin; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
     const bool zero = !(largest > kQuantizedMin);
@@ -33,9 +34,11 @@ void quantize_row(const float* x, int k, uint8_t* data, int rows, int index, boo
     for (int s = 0; s < 4; ++s) {
       const int sum = sums[2 * s] + sums[2 * s + 1];
       row.bias8[(g * 4 + s) * row.lanes] = -8 * sum;
-      if (k_quants) row.minus[(g * 4 + s) * row.lanes] = static_cast<float>(-sum);
+      if (args.k_quants) row.minus[(g * 4 + s) * row.lanes] = static_cast<float>(-sum);
     }
-    for (int s = 0; s < 8 && k_quants; ++s) row.bias32[(g * 8 + s) * row.lanes] = -32 * sums[s];
+    for (int s = 0; s < 8 && args.k_quants; ++s) {
+      row.bias32[(g * 8 + s) * row.lanes] = -32 * sums[s];
+    }
   }
 }
 

@@ -5,7 +5,7 @@
 
 namespace cascade::scalar {
 
-void quantize_row(const float* x, int k, uint8_t* data, int rows, int index, bool k_quants);
+void quantize_row(const QuantizeRowArgs& args);
 void quantized_gemm(const QuantizedGemmArgs& args);
 
 }  // namespace cascade::scalar

@@ -109,7 +109,8 @@ TEST_P(KQuants, every_isa_equals_scalar_for_any_group) {
       const auto product = [&](const Kernels& kernels) {
         GuardedBytes quantized(quantized_rows_bytes(rows, k), 0, 64);
         for (int r = 0; r < rows; ++r) {
-          kernels.quantize_row(x.data() + size_t(r) * k, k, quantized.data(), rows, r, true);
+          kernels.quantize_row(
+              {x.data() + size_t(r) * k, k, quantized.data(), rows, r, true, 0, row_groups(k)});
         }
         GuardedBytes scratch(quantized_gemm_scratch_bytes(k), 0, 64);
         GuardedFloats y(static_cast<size_t>(rows) * w.n_padded, -1.0f);

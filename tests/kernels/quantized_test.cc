@@ -26,7 +26,8 @@ GuardedBytes quantize(const Kernels& kernels, const GuardedFloats& x, int begin,
                       bool k_quants = true) {
   GuardedBytes quantized(quantized_rows_bytes(rows, k), 0, 64);
   for (int r = 0; r < rows; ++r) {
-    kernels.quantize_row(x.data() + size_t(begin + r) * k, k, quantized.data(), rows, r, k_quants);
+    kernels.quantize_row({x.data() + size_t(begin + r) * k, k, quantized.data(), rows, r, k_quants,
+                          0, row_groups(k)});
   }
   return quantized;
 }
