@@ -118,15 +118,15 @@ Result<ModelSize> model_size(const std::string& path, const DaemonOptions& optio
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
   const WeightChoice choice = choose_weights(files, model_options_of(options));
   const WeightPlan& plan = choice.plan;
-  ASSIGN_OR_RETURN(const size_t weights_bytes, packed_weights_bytes(files, config, plan, *kernels));
+  ASSIGN_OR_RETURN(const PackedWeights weights, describe_weights(files, config, plan, *kernels));
   MemoryDemand demand = {.weight_type = plan.type,
                          .some_quantized = choice.some_quantized,
                          .kv_type = options.kv_type,
                          .threads = options.threads};
   set_rows(config, options, demand);
-  ASSIGN_OR_RETURN(const MemoryEstimate needed, estimate_memory(config, weights_bytes, demand));
+  ASSIGN_OR_RETURN(const MemoryEstimate needed, estimate_memory(config, weights.bytes, demand));
   ModelSize size;
-  size.weight_type = plan.type;
+  size.weight_types = describe_types(plan.type, weights.types);
   size.weights = static_cast<int64_t>(needed.weights_bytes);
   const auto page_bytes = static_cast<int64_t>(needed.page_bytes);
   if (options.kv_bytes_max < page_bytes) {

@@ -16,9 +16,9 @@ namespace cascade {
 // The estimated memory of a loaded model, in bytes.
 struct ModelSize {
   int64_t weights = 0;
-  int64_t kv = 0;                              // the whole budget
-  int64_t other = 0;                           // tokenizer, activations
-  WeightType weight_type = WeightType::kBf16;  // of most weights
+  int64_t kv = 0;            // the whole budget
+  int64_t other = 0;         // tokenizer, activations
+  std::string weight_types;  // describe_types()
   int64_t total() const { return weights + kv + other; }
 };
 

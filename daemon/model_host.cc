@@ -37,15 +37,6 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
 }
 
 // "q4k and q6k"
-std::string names_of(const std::vector<WeightType>& types) {
-  std::string names;
-  for (size_t i = 0; i < types.size(); ++i) {
-    names += i == 0 ? "" : i + 1 < types.size() ? ", " : " and ";
-    names += to_string(types[i]);
-  }
-  return names;
-}
-
 void log_load(const Model& model) {
   const LoadReport& load = model.load;
   for (const std::string& warning : load.warnings) spdlog::warn("{}", warning);
@@ -53,10 +44,7 @@ void log_load(const Model& model) {
                model.weights.bytes() >> 20, load.from_cache ? "mapped from the cache" : "packed",
                load.hashed ? "computed" : "known");
   if (load.type_why.empty()) return;
-  std::vector<WeightType> types = model.weights.types;
-  std::ranges::stable_partition(types,
-                                [&](WeightType type) { return type == model.options.weight_type; });
-  spdlog::info("weights as {}: {} (--weights says otherwise)", names_of(types), load.type_why);
+  spdlog::info("weights as {}: {} (--weights says otherwise)", weight_types(model), load.type_why);
 }
 
 // Opens the state directory; nullptr if there is none.
@@ -127,9 +115,8 @@ void log_model(const Model& model, const PageArena& arena, const DaemonOptions& 
       "model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "
       "at most; {} kernels on {} threads",
       model.name, model.config.model_type, model.config.layers, model.weights.bytes() >> 20,
-      to_string(model.options.weight_type), arena.page_bytes() / kPageTokens,
-      to_string(options.kv_type), options.kv_bytes_max >> 20, to_string(options.isa),
-      options.threads);
+      weight_types(model), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
+      options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
   if (model.options.rope_scaling) {
     spdlog::info("model {}: rope_scaling ({}) replaces the scaling of its files; context {} tokens",
                  model.name, describe(*model.options.rope_scaling),

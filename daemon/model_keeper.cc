@@ -110,7 +110,7 @@ wire::ModelInfo ModelKeeper::info(const std::string& name) const {
   info.is_default = name == default_name_;
   info.path = entry.path;
   info.format = entry.format;
-  info.weight_type = cascade::to_string(entry.size.weight_type);
+  info.weight_type = entry.size.weight_types;
   info.disk_bytes = entry.disk_bytes;
   info.weights_bytes = entry.size.weights;
   info.kv_bytes = entry.size.kv;

@@ -30,7 +30,7 @@ struct MemoryEstimate {
   uint64_t page_bytes = 0;  // K, V and index
 };
 
-// `weights_bytes`: packed_weights_bytes() (model/weights.h). Errors: kInvalidArgument, field
+// `weights_bytes`: PackedWeights::bytes (model/weights.h). Errors: kInvalidArgument, field
 // "tokens" if it is not from 1 to the model's context, "sequences" if it is not positive or the sum
 // does not fit 64 bits. Precondition: threads > 0. Any thread.
 Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weights_bytes,

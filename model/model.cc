@@ -158,9 +158,9 @@ Result<TensorFiles> open_model_tensors(const fs::path& path) {
 Status check_model(const fs::path& path, const ModelOptions& options) {
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const ModelFiles files, read_files(path, options));
-  const auto bytes = packed_weights_bytes(files.tensors, files.config,
-                                          choose_weights(files.tensors, options).plan, *kernels);
-  if (!bytes.ok()) return of_weights(bytes.error(), path, files.config);
+  const auto weights = describe_weights(files.tensors, files.config,
+                                        choose_weights(files.tensors, options).plan, *kernels);
+  if (!weights.ok()) return of_weights(weights.error(), path, files.config);
   return {};
 }
 
@@ -232,6 +232,10 @@ Digest Model::root_key(std::string_view tenant) const {
     hasher.field("layer rope", static_cast<uint64_t>(rope));
   }
   return hasher.finish();
+}
+
+std::string weight_types(const Model& model) {
+  return describe_types(model.options.weight_type, model.weights.types);
 }
 
 }  // namespace cascade

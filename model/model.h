@@ -63,6 +63,9 @@ struct Model {
 // Below, a path is that of a Hugging Face model folder, of a GGUF file, or of the first part of a
 // split GGUF file. A file is GGUF if its name ends with ".gguf" or it begins with "GGUF".
 
+// Names the types of a loaded model's matrices, that of options.weight_type first: "q4k and q6k".
+std::string weight_types(const Model& model);
+
 // The parts of a model that need no weights, for tools that only tokenize.
 struct ModelText {
   Tokenizer tokenizer;

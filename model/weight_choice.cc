@@ -50,4 +50,14 @@ WeightChoice choose_weights(const TensorFiles& files) {
           some_quantized};
 }
 
+std::string describe_types(WeightType main, std::vector<WeightType> types) {
+  std::ranges::stable_partition(types, [&](WeightType type) { return type == main; });
+  std::string names;
+  for (size_t i = 0; i < types.size(); ++i) {
+    names += i == 0 ? "" : i + 1 < types.size() ? ", " : " and ";
+    names += to_string(types[i]);
+  }
+  return names;
+}
+
 }  // namespace cascade

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/number_types.h"
 #include "model/safetensors.h"
@@ -30,5 +31,8 @@ struct WeightChoice {
 // their names, and q6k those of Q3_K; int4 holds the blocks of Q4_0; int8 holds all other blocks,
 // as they are or with more bits than they have; bf16 holds plain numbers.
 WeightChoice choose_weights(const TensorFiles& files);
+
+// Names the types of a model's matrices, `main` first: "q4k, q6k and int8".
+std::string describe_types(WeightType main, std::vector<WeightType> types);
 
 }  // namespace cascade

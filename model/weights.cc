@@ -471,12 +471,12 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
   return weights;
 }
 
-Result<size_t> packed_weights_bytes(const TensorFiles& files, const ModelConfig& config,
-                                    const WeightPlan& plan, const Kernels& kernels) {
+Result<PackedWeights> describe_weights(const TensorFiles& files, const ModelConfig& config,
+                                       const WeightPlan& plan, const Kernels& kernels) {
   Loader loader(files, config, plan, kernels);
   Weights weights;
   RETURN_IF_ERROR(find_all(loader, config, weights));
-  return loader.packed_bytes();
+  return PackedWeights{loader.packed_bytes(), loader.types()};
 }
 
 }  // namespace cascade

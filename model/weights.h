@@ -93,10 +93,14 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
                              PackedCache& cache, LoadReport& report,
                              LoadProgress* progress = nullptr);
 
-// The memory that load_weights() would take for the matrices: Weights::bytes(). Reads the files'
-// tables and vectors, but no matrix. Errors: those of load_weights() about the contents of the
-// files.
-Result<size_t> packed_weights_bytes(const TensorFiles& files, const ModelConfig& config,
-                                    const WeightPlan& plan, const Kernels& kernels);
+struct PackedWeights {
+  size_t bytes = 0;               // Weights::bytes()
+  std::vector<WeightType> types;  // Weights::types
+};
+
+// Describes what load_weights() would load. Reads the files' tables and vectors, but no matrix.
+// Errors: those of load_weights() about the contents of the files.
+Result<PackedWeights> describe_weights(const TensorFiles& files, const ModelConfig& config,
+                                       const WeightPlan& plan, const Kernels& kernels);
 
 }  // namespace cascade

@@ -27,7 +27,7 @@ struct StatusReply {
   int64_t uptime_us = 0;
   std::string model;        // folder name
   std::string model_type;   // "qwen3"
-  std::string weight_type;  // "bf16"
+  std::string weight_type;  // all types of its weights: "bf16", "q4k and q6k"
   std::string kv_type;      // "bf16"
   std::string isa;          // "avx512"
   int32_t threads = 0;

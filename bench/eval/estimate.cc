@@ -41,7 +41,7 @@ std::vector<int64_t> usual_lengths(int64_t context_tokens_max) {
 // Writes one line for each length.
 Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& rows) {
   for (const auto& [tokens, needed, kv_in_memory_bytes, kv_disk_bytes, memory_bytes] : rows) {
-    RETURN_IF_ERROR(write_line({{"weights", to_string(facts.types.weight_type)},
+    RETURN_IF_ERROR(write_line({{"weights", facts.weights},
                                 {"why", facts.why},
                                 {"kv", to_string(facts.types.kv_type)},
                                 {"threads", facts.types.threads},
@@ -102,8 +102,8 @@ Status estimate(const EstimateOptions& options) {
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(model.isa));
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
   const WeightChoice choice = choose_weights(files, model);
-  ASSIGN_OR_RETURN(const size_t weights_bytes,
-                   packed_weights_bytes(files, config, choice.plan, *kernels));
+  ASSIGN_OR_RETURN(const PackedWeights weights,
+                   describe_weights(files, config, choice.plan, *kernels));
   const MemoryLimit memory = memory_limit();
   EstimateFacts facts = {.model = path,
                          .types = {.weight_type = choice.plan.type,
@@ -111,6 +111,7 @@ Status estimate(const EstimateOptions& options) {
                                    .kv_type = model.kv_type,
                                    .threads = thread_count(options.session),
                                    .sequences = options.sequences},
+                         .weights = describe_types(choice.plan.type, weights.types),
                          .why = choice.why,
                          .context_tokens_max = config.context_tokens_max,
                          .kv_bytes_max = options.session.kv_memory > 0 ? options.session.kv_memory
@@ -122,7 +123,7 @@ Status estimate(const EstimateOptions& options) {
   std::vector<EstimateRow> rows;
   for (const int64_t tokens : lengths) {
     facts.types.tokens = tokens;
-    const auto row = row_of(config, weights_bytes, facts);
+    const auto row = row_of(config, weights.bytes, facts);
     if (!row.ok()) {
       const Error& error = row.error();
       return Error{error.code, "--" + error.field, error.message};

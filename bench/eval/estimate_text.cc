@@ -47,8 +47,7 @@ std::string estimate_text(const EstimateFacts& facts, const std::vector<Estimate
   const MemoryEstimate& any = rows.front().needed;
   const int64_t sequences = facts.types.sequences;
   std::string text = facts.model + "\n\n";
-  text += fact("weights", in_units(any.weights_bytes) + " as " +
-                              std::string(to_string(facts.types.weight_type)) +
+  text += fact("weights", in_units(any.weights_bytes) + " as " + facts.weights +
                               (facts.why.empty() ? "" : ": " + facts.why));
   text += fact("K and V", with_commas(static_cast<int64_t>(any.page_bytes / kPageTokens)) +
                               " bytes a token as " + std::string(to_string(facts.types.kv_type)));

@@ -10,9 +10,10 @@
 namespace cascade::eval {
 
 struct EstimateFacts {
-  std::string model;   // as the user named it
-  MemoryDemand types;  // its numbers of tokens are not used
-  std::string why;     // why the weights have their type; empty: the type was asked for
+  std::string model;    // as the user named it
+  MemoryDemand types;   // its numbers of tokens are not used
+  std::string weights;  // their types
+  std::string why;      // why the weights have these types; empty: the type was asked for
   int64_t context_tokens_max = 0;
   // The bytes that the daemon gives to K and V, by default or as asked for; the bytes of memory of
   // which the default is half; and the control group's file that sets this memory (empty: the

@@ -126,7 +126,7 @@ Status identity(const IdentityOptions& options) {
   std::optional<FirstDifferent> first;
   ASSIGN_OR_RETURN(const Totals totals, run_cases(options, *model, limits, attention, first));
   Json line = {{"model", model->name},
-               {"weights", to_string(model->options.weight_type)},
+               {"weights", weight_types(*model)},
                {"kv", to_string(model_options.kv_type)},
                {"isa", to_string(model_options.isa)},
                {"attention", to_string(attention)},

@@ -103,7 +103,7 @@ Status quality(const QualityOptions& options) {
   const DivergenceSummary summary = summarize(positions);
   return write_line({{"model", model.name},
                      {"text", options.text_file},
-                     {"weights", to_string(model.options.weight_type)},
+                     {"weights", weight_types(model)},
                      {"kv", to_string(model.options.kv_type)},
                      {"reference", options.same_values ? "the same values" : "the model"},
                      {"isa", to_string(model.options.isa)},

@@ -109,7 +109,7 @@ class Bench {
       std::fprintf(stderr, "cascade-bench: %s\n", warning.c_str());
     }
     bench->header_["model"] = model.name;
-    bench->header_["weights"] = std::string(to_string(model.options.weight_type));
+    bench->header_["weights"] = weight_types(model);
     bench->header_["kv"] = std::string(to_string(kv));
     bench->header_["weights_mb"] = static_cast<double>(model.weights.bytes()) / 1e6;
     bench->header_["kv_bytes_per_token"] = kv_bytes(model.kv_layout, 1);

@@ -120,7 +120,7 @@ TEST_F(Catalogs, estimate_weights_by_their_type_and_the_whole_kv_budget) {
   ASSERT_TRUE(bf16.ok());
   EXPECT_GT(bf16->kv, options.kv_bytes_max - (int64_t{1} << 20));
   EXPECT_LE(bf16->kv, options.kv_bytes_max);
-  EXPECT_EQ(bf16->weight_type, WeightType::kBf16) << "as its files have them";
+  EXPECT_EQ(bf16->weight_types, "bf16") << "as its files have them";
   EXPECT_EQ(bf16->total(), bf16->weights + bf16->kv + bf16->other);
   options.weight_type = WeightType::kF32;
   const Result<ModelSize> f32 = model_size(options.model_dir, options);

@@ -318,6 +318,30 @@ TEST(QuantizedRows, are_the_same_bytes_on_every_isa_and_odd_numbers_do_no_harm) 
   }
 }
 
+TEST(QuantizedRows, may_be_written_in_parts) {
+  Random random(testing::test_seed());
+  const int rows = 3;
+  for (const int k : {136, 256, 1000}) {
+    const auto x = random_floats(random, static_cast<size_t>(rows) * k);
+    std::vector<const Kernels*> all = vector_kernels();
+    all.push_back(&scalar());
+    for (const Kernels* kernels : all) {
+      const GuardedBytes whole = quantize(*kernels, x, 0, rows, k);
+      GuardedBytes parts(quantized_rows_bytes(rows, k), 0, 64);
+      // The last group first, then all others.
+      const int last = row_groups(k) - 1;
+      for (const auto& [begin, end] : {std::pair(last, last + 1), std::pair(0, last)}) {
+        for (int r = 0; r < rows; ++r) {
+          kernels->quantize_row(
+              {x.data() + size_t(r) * k, k, parts.data(), rows, r, true, begin, end});
+        }
+      }
+      ASSERT_EQ(std::memcmp(whole.data(), parts.data(), quantized_rows_bytes(rows, k)), 0)
+          << to_string(kernels->isa) << " k=" << k;
+    }
+  }
+}
+
 TEST(QuantizedGemm, scratch_for_a_matrix_is_enough_for_all_with_fewer_inputs) {
   size_t before = 0;
   for (int k = 8; k < 40'000; k += 8) {

@@ -31,9 +31,10 @@ TEST(MemoryEstimate, weights_are_as_many_bytes_as_loading_takes) {
     for (const WeightType type : kWeightTypes) {
       const auto model = load_model(demo_model_dir(), {.weight_type = type, .isa = isa}, pool);
       ASSERT_TRUE(model.ok()) << model.error().to_string();
-      const auto bytes = packed_weights_bytes(*files, demo_config(), type, **kernels_for(isa));
-      ASSERT_TRUE(bytes.ok()) << bytes.error().to_string();
-      EXPECT_EQ(*bytes, (*model)->weights.bytes()) << to_string(type);
+      const auto packed = describe_weights(*files, demo_config(), type, **kernels_for(isa));
+      ASSERT_TRUE(packed.ok()) << packed.error().to_string();
+      EXPECT_EQ(packed->bytes, (*model)->weights.bytes()) << to_string(type);
+      EXPECT_EQ(packed->types, (*model)->weights.types);
       EXPECT_EQ((*model)->config, demo_config());
     }
   }
@@ -45,10 +46,10 @@ TEST(MemoryEstimate, a_model_that_could_not_be_loaded_is_refused) {
   ModelConfig config = demo_config();
   config.layers += 1;
   config.window.push_back(0);
-  const auto bytes =
-      packed_weights_bytes(*files, config, WeightType::kF32, **kernels_for(Isa::kScalar));
-  ASSERT_FALSE(bytes.ok());
-  EXPECT_EQ(bytes.error().code, ErrorCode::kNotFound);
+  const auto packed =
+      describe_weights(*files, config, WeightType::kF32, **kernels_for(Isa::kScalar));
+  ASSERT_FALSE(packed.ok());
+  EXPECT_EQ(packed.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(load_model_config(demo_model_dir() / "none").error().code, ErrorCode::kNotFound);
 }
 

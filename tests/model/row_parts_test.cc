@@ -1,3 +1,4 @@
+// Parts of quantised rows: they are whole, disjoint and enough.
 #include "model/row_parts.h"
 
 #include <gtest/gtest.h>

@@ -166,11 +166,20 @@ TEST(WeightChoice, is_what_the_estimate_is_made_for) {
     const auto model = load_chosen(file, kAsInFiles);
     const auto tables = open_model_tensors(file);
     ASSERT_TRUE(model && tables.ok());
-    const auto bytes = packed_weights_bytes(
-        *tables, model->config, choose_weights(*tables, kAsInFiles).plan, *model->kernels);
-    ASSERT_TRUE(bytes.ok());
-    EXPECT_EQ(*bytes, model->weights.bytes());
+    const auto packed = describe_weights(*tables, model->config,
+                                         choose_weights(*tables, kAsInFiles).plan, *model->kernels);
+    ASSERT_TRUE(packed.ok());
+    EXPECT_EQ(packed->bytes, model->weights.bytes());
+    EXPECT_EQ(packed->types, model->weights.types);
   }
+}
+
+TEST(DescribeTypes, names_the_main_type_first) {
+  using enum WeightType;
+  EXPECT_EQ(describe_types(kQ4K, {kQ6K, kQ4K, kInt8}), "q4k, q6k and int8");
+  EXPECT_EQ(describe_types(kQ4K, {kQ4K, kQ6K}), "q4k and q6k");
+  EXPECT_EQ(describe_types(kF32, {kF32}), "f32");
+  EXPECT_EQ(describe_types(kQ4K, {kQ6K}), "q6k");
 }
 
 }  // namespace

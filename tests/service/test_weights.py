@@ -36,7 +36,7 @@ class Choice(WeightsTest):
         if not GGUF.exists():
             self.skipTest(f"{GGUF} is not there")
         for name, chosen, times in (("Q8_0", "int8", 1.1), ("Q5_0", "int8", 1.7),
-                                    ("Q4_0", "int4", 1.1), ("Q4_K_M", "q4k", 1.1),
+                                    ("Q4_0", "int4", 1.1), ("Q4_K_M", "q4k and q6k", 1.1),
                                     ("Q6_K", "q6k", 1.1), ("F16", "bf16", 1.1),
                                     ("BF16", "bf16", 1.1)):
             with self.subTest(name):

@@ -45,7 +45,7 @@ wire::StatusReply StatusDoor::status() const {
   status.uptime_us = from_.clock.monotonic_us() - start_us_;
   status.model = from_.model.name;
   status.model_type = from_.model.config.model_type;
-  status.weight_type = to_string(from_.model.options.weight_type);
+  status.weight_type = weight_types(from_.model);
   status.kv_type = to_string(from_.model.options.kv_type);
   status.isa = to_string(from_.model.options.isa);
   status.threads = from_.options.threads;

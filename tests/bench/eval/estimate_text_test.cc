@@ -12,6 +12,7 @@ TEST(EstimateText, has_what_all_share_and_a_line_for_each_length) {
                                          .kv_type = KvType::kInt8,
                                          .threads = 2,
                                          .sequences = 3},
+                               .weights = "int4 and q6k",
                                .why = "92 % of their bytes are Q4_0",
                                .context_tokens_max = 32'768,
                                .kv_bytes_max = int64_t{80} << 20,
@@ -28,7 +29,7 @@ TEST(EstimateText, has_what_all_share_and_a_line_for_each_length) {
                                   {32'768, needed, 2 << 20, 4 << 20, uint64_t{1} << 30}}),
             R"(models/big
 
-weights         1.5 GiB as int4: 92 % of their bytes are Q4_0
+weights         1.5 GiB as int4 and q6k: 92 % of their bytes are Q4_0
 K and V         16,384 bytes a token as int8
 working space   1.4 MiB with 2 threads
 
@@ -50,7 +51,7 @@ Longer sequences are read from disk where memory has no room for them, up to max
   EXPECT_NE(estimate_text(other, {{1, needed}})
                 .find("\nWith kv_memory 80.0 MiB there is room for 5,120 tokens"),
             std::string::npos);
-  EXPECT_NE(text.find("1.5 GiB as int4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("1.5 GiB as int4 and q6k\n"), std::string::npos) << text;
   EXPECT_NE(text.find(" memory in all\n"), std::string::npos) << text;
   EXPECT_NE(text.find("160.0 MiB that this machine has:\n"), std::string::npos) << text;
 }
