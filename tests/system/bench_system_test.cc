@@ -69,6 +69,13 @@ TEST(BenchSystem, prefill_prints_one_json_object) {
   EXPECT_EQ(report["rows"][1]["tokens"], 70);
 }
 
+TEST(BenchSystem, auto_weights_are_as_in_the_files) {
+  const ProgramResult result =
+      model_bench("prefill", {"-n", "16", "--depth", "0", "--weights", "auto", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["weights"], "bf16");
+}
+
 TEST(BenchSystem, decode_compares_shared_pages_with_private_ones) {
   const ProgramResult result = model_bench(
       "decode", {"--batch", "1,2", "--depth", "0,64", "--shared-prefix", "64", "--json"});

@@ -67,6 +67,21 @@ TEST_F(QualitySystem, fewer_bits_are_a_distance_that_threads_do_not_change) {
   EXPECT_EQ(lines[0], lines[1]);
 }
 
+TEST_F(QualitySystem, the_same_values_leave_what_the_arithmetic_costs) {
+  const auto distance = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--weights", "int4", "--kv", "f32", "--positions", "100", "--window",
+                             "100", "--threads", "1"});
+    const ProgramResult result = quality(more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out);
+  };
+  const Json both = distance({}), arithmetic = distance({"--same-values"});
+  EXPECT_EQ(both["reference"], "the model");
+  EXPECT_EQ(arithmetic["reference"], "the same values");
+  EXPECT_GT(arithmetic["mean_kl"], 0);
+  EXPECT_LT(arithmetic["mean_kl"], both["mean_kl"].get<double>() / 5) << "int4 loses much more";
+}
+
 TEST_F(QualitySystem, what_cannot_be_measured_is_refused_with_the_limit) {
   const ProgramResult result = quality({"--positions", "8192"});
   EXPECT_EQ(result.exit_code, 1);
