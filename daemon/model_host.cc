@@ -36,7 +36,6 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   return Error{arena.error().code, "--kv-memory", arena.error().message};
 }
 
-// "q4k and q6k"
 void log_load(const Model& model) {
   const LoadReport& load = model.load;
   for (const std::string& warning : load.warnings) spdlog::warn("{}", warning);

@@ -10,7 +10,7 @@ namespace cascade {
 // Quantised rows of a block lie interleaved, so they share cache lines. Threads that write
 // different rows of a block wait for each other's lines: decoding eight sequences took 40 % longer.
 // So a task is all rows of a block, and where there are more threads than blocks, a part of their
-// channels. A single row is one task: it would take longer to wake another thread.
+// channels. A single row is one task, which needs no other thread.
 class RowParts {
  public:
   struct Part {

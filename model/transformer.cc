@@ -323,9 +323,7 @@ void Transformer::add_output(const std::vector<float>& norm, int row) {
 
 void Transformer::finish_layer(const LayerWeights& w) {
   const int rows = static_cast<int>(rows_.size());
-  if (w.output.quantized()) {
-    set_input(w.output, attention_, attention_stride_, kPrepared);
-  }
+  if (w.output.quantized()) set_input(w.output, attention_, attention_stride_, kPrepared);
   gemm(w.output, attention_, attention_stride_, rows, projected_);
   for_rows([&](int row) {
     add_output(w.attention_output_norm, row);

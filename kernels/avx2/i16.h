@@ -151,7 +151,7 @@ struct PairDot {
   using Bytes = I16::Bytes;
   static constexpr int kGemmRows = 4, kGemmPanels = 1, kGemmBlocksRows = 4;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 1;
-  // One row of K-quants reads one panel: the registers hold the factors of no second one.
+  // One row of K-quants reads one panel at a time: there are too few registers for two.
   static constexpr bool kTwoStreams = false;
   static constexpr int kAttentionRows = 2, kAttentionColumns = 2;
 

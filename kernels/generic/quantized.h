@@ -383,8 +383,8 @@ template <Coding kCoding>
 }
 
 // Multiplies one row by a matrix of K-quants. Reads two halves of the panels side by side: a core
-// has more reads under way in two streams than in one (q4k 8 to 13 % faster, q5k 21 %, q6k 28 %).
-// The streams must be far apart: neighbouring panels brought q4k nothing.
+// reads two streams faster than one (q4k 8 to 13 %, q5k 15 to 21 %, q6k 23 to 31 %). The streams
+// must be far apart: neighbouring panels brought q4k nothing.
 template <class V, class D, Coding kCoding>
 inline void two_streams(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;

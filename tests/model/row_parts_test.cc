@@ -20,7 +20,7 @@ std::vector<int> times_written(const RowParts& parts, int rows, int k) {
   return times;
 }
 
-TEST(RowParts, AreAllChannelsOfAllRowsOnce) {
+TEST(RowParts, are_all_channels_of_all_rows_once) {
   for (const int rows : {1, 2, 4, 5, 8, 9, 24, 25, 37}) {
     for (const int k : {8, 128, 136, 256, 384, 1000}) {
       for (const int threads : {1, 2, 3, 16, 256}) {
@@ -32,7 +32,7 @@ TEST(RowParts, AreAllChannelsOfAllRowsOnce) {
   }
 }
 
-TEST(RowParts, AreWholeGroupsOfWholeBlocks) {
+TEST(RowParts, are_whole_groups_of_whole_blocks) {
   for (const int rows : {2, 7, 24, 30}) {
     const int k = 1000;
     const RowParts parts(rows, k, 16);
@@ -47,11 +47,12 @@ TEST(RowParts, AreWholeGroupsOfWholeBlocks) {
   }
 }
 
-TEST(RowParts, AreOneTaskForOneRow) {
+TEST(RowParts, are_one_task_for_one_row_and_none_for_no_row) {
   EXPECT_EQ(RowParts(1, 4096, 16).tasks(), 1);
+  EXPECT_EQ(RowParts(0, 4096, 16).tasks(), 0);
 }
 
-TEST(RowParts, AreNoFewerThanThreadsIfTheChannelsSuffice) {
+TEST(RowParts, are_no_fewer_than_threads_if_the_channels_suffice) {
   EXPECT_EQ(RowParts(8, 4096, 16).tasks(), 16);
   EXPECT_EQ(RowParts(8, 1024, 16).tasks(), 4);  // 256 channels each
   EXPECT_GE(RowParts(30, 4096, 16).tasks(), 16);
