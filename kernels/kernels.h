@@ -192,6 +192,9 @@ struct Kernels {
   // x[i] += y[i]. n a multiple of 8.
   void (*add)(float* x, const float* y, int n);
 
+  // x[i] = fma(y[i], factor, x[i]). n a multiple of 8.
+  void (*add_scaled)(float* x, const float* y, float factor, int n);
+
   // x[i] *= factor.
   void (*multiply)(float* x, float factor, int n);
 

@@ -12,19 +12,23 @@ struct ActivationSizes {
   size_t hidden;             // of the residual stream, and of its norm
   size_t qkv;                // q, k and v of all heads, each whole panels
   size_t attention;          // outputs of all query heads
-  size_t gate_up;            // two parts, each whole panels
+  size_t gate_up;            // two parts, each whole panels; 0 if all layers are mixtures
   size_t output;             // of the attention's or the MLP's last matrix
   size_t angles;             // cos, or sin, of one RoPE
   size_t ropes;              // 1, or 2 if some layers have another RoPE
   size_t attention_scratch;  // of one thread
   size_t quantized_bytes;    // of all rows' quantised input; 0 without quantised weights
   size_t expanded_bytes;     // of one thread, for quantised weights; else 0
+  size_t mixture_bytes;      // of a MixturePass
 
   // The number of floats of all float activations.
   size_t floats(int rows, int threads) const;
   // The bytes of all buffers together.
   size_t bytes(int rows, int threads) const;
 };
+
+// The largest number of input channels of a matrix but a router's.
+int largest_input(const ModelConfig& config);
 
 // The sizes for passes of up to `rows` rows; `quantized`: whether some weights are quantised.
 ActivationSizes activation_sizes(const ModelConfig& config, bool quantized, int rows);

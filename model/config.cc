@@ -8,6 +8,7 @@
 #include "model/config_error.h"
 #include "model/config_family.h"
 #include "model/config_layers.h"
+#include "model/config_mixture.h"
 #include "model/config_rope.h"
 #include "model/json_fields.h"
 
@@ -128,12 +129,17 @@ Status read_switches(const Json& config, const ModelFamily& family, ModelConfig&
   ASSIGN_OR_RETURN(out.tied_embeddings,
                    optional_bool(config, "tie_word_embeddings", family.tied_by_default));
   out.qk_norm = family.qk_norm;
+  if (family.has_qk_norm_key) {
+    ASSIGN_OR_RETURN(const bool has_norm, optional_bool(config, "use_qk_norm", false));
+    if (!has_norm) out.qk_norm = QkNorm::kNone;
+  }
   out.input_norms = family.input_norms;
   out.output_norms = family.output_norms;
   out.norms_add_one = family.is_gemma;
   out.fused_projections = family.fused_projections;
   out.output_bias = family.attention_bias == BiasRule::kByKey && attention_bias;
-  out.qkv_bias = family.attention_bias == BiasRule::kQkv || out.output_bias;
+  out.qkv_bias = family.attention_bias == BiasRule::kQkv || out.output_bias ||
+                 (family.attention_bias == BiasRule::kQkvByKey && attention_bias);
   out.mlp_bias = family.has_mlp_bias_key && mlp_bias;
   return {};
 }
@@ -205,12 +211,18 @@ Result<ModelConfig> read_model_config(const Json& config) {
   RETURN_IF_ERROR(read_switches(config, *family, out));
   RETURN_IF_ERROR(read_scales(config, *family, out));
   RETURN_IF_ERROR(read_layers(config, *family, out));
+  RETURN_IF_ERROR(read_mixture(config, *family, out));
   RETURN_IF_ERROR(read_ropes(config, *family, out));
   RETURN_IF_ERROR(check_rotary_dim(*family, out));
   return out;
 }
 
 }  // namespace
+
+int ModelConfig::used_intermediate_size(int layer) const {
+  if (!mixture.is_mixture(layer)) return intermediate_size;
+  return mixture.chosen * mixture.intermediate_size + mixture.shared_intermediate_size;
+}
 
 Result<ModelConfig> parse_model_config(const Json& config) {
   Result<ModelConfig> read = read_model_config(config);

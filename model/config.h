@@ -45,6 +45,33 @@ enum class QkNorm : uint8_t { kNone, kHead, kWhole };
 // The angles by which a layer rotates its queries and keys.
 enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 
+// How a router turns its logits into scores; the scores of the chosen experts are their weights.
+enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
+
+// How the tensors of experts are named (model/layer_weights.cc).
+enum class ExpertNames : uint8_t { kMlp, kBlockSparse };
+
+// Layers whose MLP is a mixture of experts: a router chooses a few of them for each token
+// (model/expert_choice.h).
+struct MixtureConfig {
+  std::vector<bool> layers;          // [layers]: which ones are mixtures; empty: none is
+  int experts = 0;                   // of a layer
+  int chosen = 0;                    // for each token
+  int intermediate_size = 0;         // of an expert
+  int shared_intermediate_size = 0;  // of the expert that every token uses; 0: there is none
+  RouterScore score = RouterScore::kSoftmax;
+  bool choice_bias = false;  // a bias of the scores that affects the choice, but no weight
+  // Experts are divided into groups of neighbours. They are chosen from the best groups only.
+  int groups = 1;
+  int chosen_groups = 1;
+  bool normalizes = false;  // the weights of a token are divided by their sum
+  float scale = 1;          // of all weights
+  ExpertNames names = ExpertNames::kMlp;
+
+  bool is_mixture(int layer) const { return !layers.empty() && layers[static_cast<size_t>(layer)]; }
+  bool operator==(const MixtureConfig&) const = default;
+};
+
 // The longest context that is used, even if the model's own is longer: one message can have this
 // many token ids (wire/limits.h).
 inline constexpr int kContextServedMax = 1 << 22;
@@ -54,7 +81,7 @@ struct ModelConfig {
   std::string model_type;      // a family's name
   int layers = 0;              // num_hidden_layers
   int hidden_size = 0;         // width of the residual stream
-  int intermediate_size = 0;   // width of the gated MLP
+  int intermediate_size = 0;   // width of the gated MLP, in layers that are not mixtures
   int query_heads = 0;         // num_attention_heads
   int kv_heads = 0;            // num_key_value_heads; divides query_heads
   int head_dim = 0;            // even; need not be hidden_size / query_heads
@@ -80,16 +107,22 @@ struct ModelConfig {
   bool rounds_embedding_multiplier = false;
   float residual_multiplier = 1;  // of the outputs of attention and MLP
   float logit_multiplier = 1;
+  MixtureConfig mixture;
+  // Layers after the last one, which only predict further tokens: they are not computed.
+  int draft_layers = 0;
   RopeConfig rope;
   RopeConfig local_rope;              // of layers that are LayerRope::kLocal
   std::vector<LayerRope> layer_rope;  // [layers]
   std::vector<int> window;  // [layers]: a token sees itself and window-1 tokens before; 0 = all
 
+  // The channels of a layer's MLP that one token uses.
+  int used_intermediate_size(int layer) const;
+
   bool operator==(const ModelConfig&) const = default;
 };
 
 // Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters); a file that has both
-// must say the same in both. Multimodal wrappers, recurrent models and mixtures of experts are
+// must say the same in both. Multimodal wrappers, recurrent models and some mixtures of experts are
 // refused: the error says which of these a model_type is, if it is known.
 // An absent sliding_window is 4,096 for mistral and gemma3, and for qwen2 and qwen3 if
 // use_sliding_window is true, as in transformers; only null means none.

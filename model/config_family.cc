@@ -13,7 +13,7 @@ namespace {
 // The window that transformers' configuration classes assume if a file leaves sliding_window out.
 constexpr int kWindowDefault = 4096;
 
-constexpr std::array<ModelFamily, 9> kFamilies = {{
+constexpr std::array<ModelFamily, 12> kFamilies = {{
     {.name = "gemma3_text",
      .attention_bias = BiasRule::kByKey,
      .windows = WindowRule::kPattern,
@@ -22,12 +22,20 @@ constexpr std::array<ModelFamily, 9> kFamilies = {{
      .output_norms = true,
      .tied_by_default = true,
      .is_gemma = true},
+    {.name = "glm4_moe",
+     .attention_bias = BiasRule::kQkvByKey,
+     .qk_norm = QkNorm::kHead,
+     .rotates_in_part = true,
+     .rotary_share = 0.5,
+     .has_qk_norm_key = true,
+     .mixture = MixtureRule::kGlm},
     {.name = "granite",
      .attention_bias = BiasRule::kByKey,
      .has_mlp_bias_key = true,
      .has_multipliers = true},
     {.name = "llama", .attention_bias = BiasRule::kByKey, .has_mlp_bias_key = true},
     {.name = "mistral", .windows = WindowRule::kAllLayers, .window_default = kWindowDefault},
+    {.name = "mixtral", .windows = WindowRule::kAllLayers, .mixture = MixtureRule::kMixtral},
     {.name = "olmo2",
      .attention_bias = BiasRule::kByKey,
      .qk_norm = QkNorm::kWhole,
@@ -46,6 +54,12 @@ constexpr std::array<ModelFamily, 9> kFamilies = {{
      .windows = WindowRule::kLaterLayers,
      .window_default = kWindowDefault,
      .qk_norm = QkNorm::kHead},
+    {.name = "qwen3_moe",
+     .attention_bias = BiasRule::kByKey,
+     .windows = WindowRule::kIfUsed,
+     .window_default = kWindowDefault,
+     .qk_norm = QkNorm::kHead,
+     .mixture = MixtureRule::kQwen},
     {.name = "smollm3",
      .attention_bias = BiasRule::kByKey,
      .has_mlp_bias_key = true,
@@ -65,10 +79,9 @@ constexpr auto kRecurrent = std::to_array<std::string_view>(
      "rwkv5",          "rwkv6",      "rwkv6qwen2",   "rwkv7",           "zamba",
      "zamba2",         "minimax",    "qwen3_5_text", "granitemoehybrid"});
 constexpr auto kExperts = std::to_array<std::string_view>(
-    {"dbrx",    "deepseek2",  "deepseek_v2", "deepseek_v3",   "ernie4_5_moe", "glm4_moe",
-     "gpt-oss", "gpt_oss",    "granitemoe",  "llama4",        "llama4_text",  "mixtral",
-     "olmoe",   "phimoe",     "qwen2_moe",   "qwen2moe",      "qwen3_moe",    "qwen3moe",
-     "glm4moe", "minimax_m2", "jetmoe",      "hunyuan_v1_moe"});
+    {"dbrx", "deepseek2", "deepseek_v2", "deepseek_v3", "ernie4_5_moe", "gpt-oss", "gpt_oss",
+     "granitemoe", "llama4", "llama4_text", "olmoe", "phimoe", "qwen2_moe", "qwen2moe",
+     "minimax_m2", "jetmoe", "hunyuan_v1_moe"});
 constexpr auto kMultimodal = std::to_array<std::string_view>(
     {"gemma3",          "gemma3n",    "gemma4",   "idefics3",     "internvl",
      "llava",           "llava_next", "mistral3", "mllama",       "paligemma",

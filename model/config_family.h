@@ -16,13 +16,18 @@ enum class WindowRule : uint8_t {
   kLaterLayers,  // use_sliding_window, from layer max_window_layers on
   kPattern,      // all but every sliding_window_pattern-th
   kNopeLayers,   // use_sliding_window: the layers that do not rotate
+  kIfUsed,       // use_sliding_window: all layers
 };
 
 enum class BiasRule : uint8_t {
   kNone,
-  kQkv,    // bias of q, k and v, always
-  kByKey,  // bias of q, k, v and output if attention_bias says so
+  kQkv,       // bias of q, k and v, always
+  kByKey,     // bias of q, k, v and output if attention_bias says so
+  kQkvByKey,  // bias of q, k and v if attention_bias says so
 };
+
+// Which keys describe a mixture of experts (model/config_mixture.h).
+enum class MixtureRule : uint8_t { kNone, kGlm, kMixtral, kQwen };
 
 struct ModelFamily {
   std::string_view name;  // model_type
@@ -36,13 +41,17 @@ struct ModelFamily {
   bool fused_projections = false;
   bool tied_by_default = false;
   bool rotates_in_part = false;  // partial_rotary_factor counts
+  double rotary_share = 1;       // if the file does not have partial_rotary_factor
   bool has_nope_layers = false;  // no_rope_layers, no_rope_layer_interval
   bool has_multipliers = false;  // granite's four
-  bool is_gemma = false;         // scaled embeddings, 1 + weight, two RoPEs, soft caps
+  bool has_qk_norm_key = false;  // use_qk_norm, absent: false
+  MixtureRule mixture = MixtureRule::kNone;
+  bool is_gemma = false;  // scaled embeddings, 1 + weight, two RoPEs, soft caps
 };
 
 // The family that a file's model_type names. Errors: kUnsupported, field `field`. The message says
-// so if the name is that of a recurrent, mixed-expert or multimodal architecture.
+// so if the name is that of a recurrent or multimodal architecture, or of another mixture of
+// experts.
 Result<const ModelFamily*> model_family(std::string_view model_type, std::string_view field);
 
 // The kind of a known model that is not supported ("recurrent or a hybrid", ...); else empty. Takes

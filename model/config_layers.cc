@@ -21,8 +21,9 @@ constexpr std::string_view kFull = "full_attention";
 
 // The width of the sliding window, or 0 if the model has none.
 Result<int> sliding_window(const Json& config, const ModelFamily& family) {
-  const bool asks =
-      family.windows == WindowRule::kLaterLayers || family.windows == WindowRule::kNopeLayers;
+  const bool asks = family.windows == WindowRule::kLaterLayers ||
+                    family.windows == WindowRule::kNopeLayers ||
+                    family.windows == WindowRule::kIfUsed;
   if (asks) {
     ASSIGN_OR_RETURN(const bool is_used, optional_bool(config, "use_sliding_window", false));
     if (!is_used) return 0;
@@ -65,7 +66,8 @@ Result<std::vector<int>> layers_by_rule(const Json& config, const ModelFamily& f
   };
   switch (family.windows) {
     case WindowRule::kNone: break;
-    case WindowRule::kAllLayers: mark([](int64_t) { return true; }); break;
+    case WindowRule::kAllLayers:
+    case WindowRule::kIfUsed: mark([](int64_t) { return true; }); break;
     case WindowRule::kLaterLayers: {
       ASSIGN_OR_RETURN(const int64_t first, optional_int(config, "max_window_layers", 0, INT_MAX,
                                                          kMaxWindowLayersDefault));
@@ -125,6 +127,19 @@ Json rope_of_type(const Json& config, std::string_view type) {
   return {{"rope_parameters", *nested}};
 }
 
+// `config` with the share of each head that the family rotates, if the file does not say it.
+Json with_rotary_share(const Json& config, const ModelFamily& family) {
+  constexpr std::string_view kKey = "partial_rotary_factor";
+  if (family.rotary_share == 1 || find_field(config, kKey) != nullptr) return config;
+  for (const char* inner : {"rope_parameters", "rope_scaling"}) {
+    const Json* rope = find_field(config, inner);
+    if (rope != nullptr && find_field(*rope, kKey) != nullptr) return config;
+  }
+  Json whole = config;
+  whole[std::string(kKey)] = family.rotary_share;
+  return whole;
+}
+
 }  // namespace
 
 Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& out) {
@@ -151,7 +166,8 @@ Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& o
 Status read_ropes(const Json& config, const ModelFamily& family, ModelConfig& out) {
   const Json nested = family.is_gemma ? rope_of_type(config, kFull) : Json();
   ASSIGN_OR_RETURN(out.rope,
-                   parse_rope_config(nested.is_null() ? config : nested, out.context_tokens_max));
+                   parse_rope_config(nested.is_null() ? with_rotary_share(config, family) : nested,
+                                     out.context_tokens_max));
   if (std::ranges::count(out.layer_rope, LayerRope::kLocal) == 0) return {};
   Json local = rope_of_type(config, kSliding);
   const bool is_nested = !local.is_null();

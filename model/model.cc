@@ -133,6 +133,17 @@ void add_rope(const RopeConfig& rope, Hasher& hasher) {
   add_numbers(std::vector<double>(rope.divisors.begin(), rope.divisors.end()), hasher);
 }
 
+void add_mixture(const MixtureConfig& mixture, Hasher& hasher) {
+  const double numbers[] = {static_cast<double>(mixture.chosen),
+                            static_cast<double>(mixture.score),
+                            static_cast<double>(mixture.groups),
+                            static_cast<double>(mixture.chosen_groups),
+                            mixture.choice_bias ? 1.0 : 0.0,
+                            mixture.normalizes ? 1.0 : 0.0,
+                            mixture.scale};
+  add_numbers(numbers, hasher);
+}
+
 }  // namespace
 
 Result<ModelText> load_model_text(const fs::path& path) {
@@ -227,6 +238,7 @@ Digest Model::root_key(std::string_view tenant) const {
   for (const int count : {config.query_heads, config.kv_heads, config.head_dim}) {
     hasher.field("heads", static_cast<uint64_t>(count));
   }
+  if (!config.mixture.layers.empty()) add_mixture(config.mixture, hasher);
   for (const int window : config.window) hasher.field("window", static_cast<uint64_t>(window));
   for (const LayerRope rope : config.layer_rope) {
     hasher.field("layer rope", static_cast<uint64_t>(rope));

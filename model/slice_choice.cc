@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-constexpr int kWordPages = 64;
+constexpr int kPagesOfWord = 64;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void SliceChoice::choose(const AttentionMode& mode, int layer, const KvLayout& l
   const int64_t latest = std::ranges::max(rows, {}, &Row::position).position;
   kv_heads_ = layout.kv_heads;
   rows_ = rows.size();
-  words_ = static_cast<size_t>(latest / kPageTokens / kWordPages) + 1;
+  words_ = static_cast<size_t>(latest / kPageTokens / kPagesOfWord) + 1;
   bits_.assign(layout.kv_heads * rows_ * words_, 0);
   selects_.resize(rows_);
   dense_pages_ = 0;
@@ -45,7 +45,7 @@ void SliceChoice::choose(const AttentionMode& mode, int layer, const KvLayout& l
     for (size_t i = 0; i < count; ++i) {
       const uint64_t* const chosen = choice.of_row(i);
       if (chosen == nullptr) continue;
-      const auto words = of_head[i].position / kPageTokens / kWordPages + 1;
+      const auto words = of_head[i].position / kPageTokens / kPagesOfWord + 1;
       std::copy_n(chosen, words, bits(head, begin + i));
     }
   });
@@ -66,7 +66,7 @@ const uint64_t* SliceChoice::of(int kv_head, size_t row) const {
 
 bool SliceChoice::sees(int kv_head, int64_t page) const {
   if (page < dense_pages_) return true;
-  return (seen_[kv_head * words_ + page / kWordPages] >> (page % kWordPages) & 1) != 0;
+  return (seen_[kv_head * words_ + page / kPagesOfWord] >> (page % kPagesOfWord) & 1) != 0;
 }
 
 std::vector<int32_t> SliceChoice::seen(std::span<const int32_t> pages) const {

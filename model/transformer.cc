@@ -25,8 +25,7 @@ namespace {
 bool has_quantized(const Weights& weights) {
   return weights.lm_head().quantized() ||
          std::ranges::any_of(weights.layers, [](const LayerWeights& w) {
-           return w.qkv.quantized() || w.output.quantized() || w.gate_up.quantized() ||
-                  w.down.quantized();
+           return std::ranges::any_of(w.stacks(), &StackedMatrix::quantized);
          });
 }
 
@@ -37,9 +36,6 @@ PackedMemory activation_memory(const ActivationSizes& sizes, int rows) {
   if (!memory.ok()) throw std::bad_alloc();
   return *std::move(memory);
 }
-
-// For Transformer::set_input(): the input needs no more preparation.
-constexpr auto kPrepared = [](int, int, int) {};
 
 void finish_logits(const ModelConfig& config, const Kernels& kernels, float* logits, int count) {
   if (config.logit_multiplier != 1) kernels.multiply(logits, config.logit_multiplier, count);
@@ -69,6 +65,7 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
       layout_(layout),
       pool_(pool),
       attention_pass_(config_, kernels, layout, pool),
+      multiplier_(kernels, pool, has_quantized(weights) ? largest_input(config) : 0),
       memory_(
           activation_memory(activation_sizes(config, has_quantized(weights), kRowsMax), kRowsMax)) {
   const ActivationSizes sizes = activation_sizes(config, has_quantized(weights), kRowsMax);
@@ -77,8 +74,11 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   if (sizes.ropes > 1) ropes_.emplace_back(config.local_rope, rotary_dim);
   // Parts fused into one tensor take less than these sizes, which are for separate parts.
   qkv_stride_ = size_t(weights.layers.front().qkv.n_padded());
-  gate_up_stride_ = size_t(weights.layers.front().gate_up.n_padded());
-  CHECK(qkv_stride_ <= sizes.qkv && gate_up_stride_ <= sizes.gate_up);
+  gate_up_stride_ = sizes.gate_up;
+  CHECK(qkv_stride_ <= sizes.qkv);
+  if (!config_.mixture.layers.empty()) {
+    mixture_pass_.emplace(config_, kernels_, pool_, multiplier_, has_quantized(weights), kRowsMax);
+  }
   angles_stride_ = sizes.angles;
   output_stride_ = sizes.output;
   attention_stride_ = sizes.attention;
@@ -92,10 +92,7 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   projected_ = take(output_stride_ * kRowsMax);
   cos_ = take(sizes.angles * kRowsMax * sizes.ropes);
   sin_ = take(sizes.angles * kRowsMax * sizes.ropes);
-  if (!has_quantized(weights)) return;
-  quantized_ = reinterpret_cast<uint8_t*>(next);
-  expanded_bytes_ = sizes.expanded_bytes;
-  expanded_ = allocate_aligned(expanded_bytes_ * pool.threads());
+  if (has_quantized(weights)) quantized_ = reinterpret_cast<uint8_t*>(next);
 }
 
 Status Transformer::forward(std::span<const Slice> slices, float* hidden) {
@@ -203,56 +200,14 @@ void Transformer::embed(std::span<const Slice> slices) {
   });
 }
 
-template <class Prepare>
-void Transformer::set_input(const StackedMatrix& w, const float* x, size_t stride,
-                            const Prepare& prepare) {
-  const int rows = static_cast<int>(rows_.size());
-  const RowParts parts(rows, w.k(), pool_.threads());
-  pool_.run(parts.tasks(), [&](int task, int) {
-    const RowParts::Part part = parts.part(task);
-    for (int row = part.row_begin; row < part.row_end; ++row) {
-      prepare(row, part.begin, part.end);
-      if (!w.quantized()) continue;
-      kernels_.quantize_row({x + row * stride, w.k(), quantized_, rows, row, w.has_k_quants(),
-                             part.begin / kGroup, row_groups(part.end)});
-    }
-  });
+Product Transformer::product(const StackedMatrix& w, const float* x, size_t x_stride, float* y,
+                             size_t y_stride) const {
+  return {&w, x, x_stride, static_cast<int>(rows_.size()), quantized_, y, y_stride};
 }
 
-void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows,
-                           float* y, size_t y_stride, int panel_begin, int panel_end, int thread) {
-  if (w.quantized()) {
-    kernels_.quantized_gemm({&w, quantized_, y, y_stride, rows, panel_begin, panel_end,
-                             expanded_.get() + thread * expanded_bytes_});
-  } else {
-    kernels_.gemm({&w, x, x_stride, y, y_stride, rows, panel_begin, panel_end});
-  }
-}
-
-void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows,
-                       float* y) {
-  const int panels = w.panels();
-  // With several tasks for each thread, the threads finish at similar times; whole register tiles
-  // keep kernels efficient.
-  const int per_task = std::max(4, round_up(panels / (pool_.threads() * 4), 4));
-  const size_t y_stride = w.n_padded();
-  pool_.run((panels + per_task - 1) / per_task, [&](int task, int thread) {
-    const int begin = task * per_task, end = std::min(panels, begin + per_task);
-    int first = 0;  // panel of a matrix
-    for (const PackedMatrix& matrix : w.matrices) {
-      const int from = std::max(begin - first, 0), to = std::min(end - first, matrix.panels());
-      if (from < to) {
-        multiply(matrix, x, x_stride, rows, y + size_t(first) * kPanelChannels, y_stride, from, to,
-                 thread);
-      }
-      first += matrix.panels();
-    }
-    if (w.bias.empty()) return;
-    const int offset = begin * kPanelChannels, count = (end - begin) * kPanelChannels;
-    for (int row = 0; row < rows; ++row) {
-      kernels_.add(y + row * y_stride + offset, w.bias.data() + offset, count);
-    }
-  });
+void Transformer::multiply(const Product& product) {
+  if (product.w->quantized()) multiplier_.set_inputs({&product, 1}, [](int, int, int, int) {});
+  multiplier_.multiply({&product, 1});
 }
 
 void Transformer::norm_input(const std::vector<float>& norm, int row) {
@@ -281,8 +236,7 @@ void Transformer::norm_heads(const LayerWeights& w, float* q, float* k) const {
 void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer) {
   const int dim = config_.head_dim;
   for_rows([&](int row) { norm_input(w.attention_norm, row); });
-  if (w.qkv.quantized()) set_input(w.qkv, normed_, config_.hidden_size, kPrepared);
-  gemm(w.qkv, normed_, config_.hidden_size, static_cast<int>(rows_.size()), qkv_);
+  multiply(product(w.qkv, normed_, config_.hidden_size, qkv_, qkv_stride_));
   const LayerRope rope = config_.layer_rope[layer];
   const size_t first_angles = rope == LayerRope::kLocal ? kRowsMax * angles_stride_ : 0;
   const int rotary_dim = config_.rope.rotary_dim(dim);
@@ -322,25 +276,32 @@ void Transformer::add_output(const std::vector<float>& norm, int row) {
 }
 
 void Transformer::finish_layer(const LayerWeights& w) {
-  const int rows = static_cast<int>(rows_.size());
-  if (w.output.quantized()) set_input(w.output, attention_, attention_stride_, kPrepared);
-  gemm(w.output, attention_, attention_stride_, rows, projected_);
+  multiply(product(w.output, attention_, attention_stride_, projected_, output_stride_));
   for_rows([&](int row) {
     add_output(w.attention_output_norm, row);
     norm_input(w.mlp_norm, row);
   });
-  if (w.gate_up.quantized()) set_input(w.gate_up, normed_, config_.hidden_size, kPrepared);
-  gemm(w.gate_up, normed_, config_.hidden_size, rows, gate_up_);
+  if (w.mixture != nullptr) {
+    mixture_pass_->run(*w.mixture, normed_, static_cast<int>(rows_.size()), projected_,
+                       output_stride_);
+  } else {
+    run_mlp(w);
+  }
+  for_rows([&](int row) { add_output(w.mlp_output_norm, row); });
+}
+
+void Transformer::run_mlp(const LayerWeights& w) {
+  multiply(product(w.gate_up, normed_, config_.hidden_size, gate_up_, gate_up_stride_));
   const auto activate =
       config_.activation == Activation::kSilu ? kernels_.silu_mul : kernels_.gelu_tanh_mul;
   float* const gates = gate_up_ + w.gate_up.offset[0];
   const float* const ups = gate_up_ + w.gate_up.offset[1];
-  set_input(w.down, gates, gate_up_stride_, [&](int row, int begin, int end) {
+  const Product down = product(w.down, gates, gate_up_stride_, projected_, output_stride_);
+  multiplier_.set_inputs({&down, 1}, [&](int, int row, int begin, int end) {
     float* gate = gates + row * gate_up_stride_ + begin;
     activate(gate, ups + row * gate_up_stride_ + begin, end - begin, gate);
   });
-  gemm(w.down, gates, gate_up_stride_, rows, projected_);
-  for_rows([&](int row) { add_output(w.mlp_output_norm, row); });
+  multiplier_.multiply({&down, 1});
 }
 
 void Transformer::keep_output_rows() {
@@ -376,7 +337,8 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
     }
     pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int thread) {
       const int end = std::min(head.panels(), (task + 1) * per_task);
-      multiply(head, input, config_.hidden_size, count, out, stride, task * per_task, end, thread);
+      multiplier_.multiply_panels(head, input, config_.hidden_size, quantized_, count, out, stride,
+                                  task * per_task, end, thread);
       const int begin_channel = task * per_task * kPanelChannels;
       for (int row = 0; row < count; ++row) {
         finish_logits(config_, kernels_, out + row * stride + begin_channel,

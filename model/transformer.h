@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "kernels/thread_pool.h"
 #include "model/attention_pass.h"
 #include "model/config.h"
+#include "model/matrix_multiplier.h"
+#include "model/mixture_pass.h"
 #include "model/packed_memory.h"
 #include "model/rope.h"
 #include "model/slice.h"
@@ -68,17 +71,13 @@ class Transformer {
                   std::span<const int> take, float* hidden);
   Status run_layers(std::span<const Slice> slices);
   void embed(std::span<const Slice> slices);
-  // Sets the input of the next matrix product: quantises the rows x, `stride` floats apart, if some
-  // matrix of `w` is quantised. Calls prepare(row, begin, end), which may write these channels of
-  // x, before they are quantised, for parts that make up all channels of all rows.
-  template <class Prepare>
-  void set_input(const StackedMatrix& w, const float* x, size_t stride, const Prepare& prepare);
-  // y = w * input. The input is the quantised rows if `w` is quantised, else `x`.
-  void multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows, float* y,
-                size_t y_stride, int panel_begin, int panel_end, int thread);
-  void gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows, float* y);
+  // The product of all rows.
+  Product product(const StackedMatrix& w, const float* x, size_t x_stride, float* y,
+                  size_t y_stride) const;
+  void multiply(const Product& product);
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
   void finish_layer(const LayerWeights& w);
+  void run_mlp(const LayerWeights& w);
   // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
   // is empty.
   void norm_input(const std::vector<float>& norm, int row);
@@ -100,7 +99,9 @@ class Transformer {
   // The pass in progress; buffers are [kRowsMax, ...].
   std::vector<Row> rows_;
   AttentionPass attention_pass_;
-  PackedMemory memory_;  // all that follows
+  MatrixMultiplier multiplier_;
+  std::optional<MixturePass> mixture_pass_;  // if some layer is a mixture
+  PackedMemory memory_;                      // all that follows
   size_t qkv_stride_, gate_up_stride_, attention_stride_, output_stride_;
   float* residual_;   // [rows, hidden_size]
   float* normed_;     // [rows, hidden_size]
@@ -112,8 +113,6 @@ class Transformer {
   float* cos_;                    // [ropes][kRowsMax, angles_stride]: rotary_dim / 2 each
   float* sin_;                    // the same
   uint8_t* quantized_ = nullptr;  // rows of quantised input, if weights are quantised
-  AlignedBytes expanded_;         // [threads]: scratch of quantised products
-  size_t expanded_bytes_ = 0;     // of one thread
 };
 
 }  // namespace cascade

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,21 @@ struct StackedMatrix {
   int panels() const { return n_padded() / kPanelChannels; }
   // Whether some matrix needs quantised input rows.
   bool quantized() const;
+  // Whether some matrix needs input rows that are not quantised.
+  bool takes_floats() const;
   bool has_k_quants() const;
+  size_t bytes() const;
+};
+
+// The MLP of a layer that is a mixture of experts (ModelConfig::mixture).
+struct MixtureWeights {
+  // [experts], bf16 or f32: no value is rounded, since a small error in the logits is enough to
+  // choose another expert.
+  StackedMatrix router;
+  std::vector<float> choice_bias;  // [experts], or empty
+  // [experts], each as in LayerWeights. After them comes the shared expert, if there is one.
+  std::vector<StackedMatrix> gate_up;
+  std::vector<StackedMatrix> down;
 };
 
 struct LayerWeights {
@@ -48,6 +63,11 @@ struct LayerWeights {
   StackedMatrix output;                      // input query_heads * head_dim
   StackedMatrix gate_up;                     // parts: gate, up; input hidden_size
   StackedMatrix down;                        // input intermediate_size
+  // Instead of gate_up and down, which are empty then.
+  std::unique_ptr<MixtureWeights> mixture;
+
+  // All matrices of the layer that are not empty, in the order of their memory.
+  std::vector<const StackedMatrix*> stacks() const;
 };
 
 struct Weights {
@@ -59,7 +79,7 @@ struct Weights {
   // Whether some quantised matrices keep the scales of the blocks in their file.
   bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other
-  // The types of the matrices, that of most bytes first.
+  // The types of the matrices but routers, that of most bytes first.
   std::vector<WeightType> types;
   // The types of all matrices if some are K-quants, for the key of K and V; else empty.
   std::string k_quant_types;

@@ -8,7 +8,7 @@
 namespace cascade::eval {
 namespace {
 
-void copy_matrix(const PackedMatrix& from, PackedMatrix& to, int first_channel) {
+void copy_matrix(const PackedMatrix& from, PackedMatrix to, int first_channel) {
   CHECK(from.k == to.k && first_channel + from.n <= to.n_padded);
   std::vector<float> row(static_cast<size_t>(from.k));
   for (int channel = 0; channel < from.n; ++channel) {
@@ -18,7 +18,7 @@ void copy_matrix(const PackedMatrix& from, PackedMatrix& to, int first_channel) 
 }
 
 // `to` has one type, so it is one matrix.
-void copy_stack(const StackedMatrix& from, StackedMatrix& to) {
+void copy_stack(const StackedMatrix& from, const StackedMatrix& to) {
   CHECK(to.matrices.size() == 1 && from.n_padded() == to.n_padded());
   int first_channel = 0;
   for (const PackedMatrix& matrix : from.matrices) {
@@ -34,12 +34,9 @@ void copy_values(const Weights& from, Weights& to) {
   copy_matrix(from.embedding, to.embedding, 0);
   if (from.head.data != nullptr) copy_matrix(from.head, to.head, 0);
   for (size_t i = 0; i < from.layers.size(); ++i) {
-    const LayerWeights& a = from.layers[i];
-    LayerWeights& b = to.layers[i];
-    copy_stack(a.qkv, b.qkv);
-    copy_stack(a.output, b.output);
-    copy_stack(a.gate_up, b.gate_up);
-    copy_stack(a.down, b.down);
+    const auto a = from.layers[i].stacks(), b = to.layers[i].stacks();
+    CHECK(a.size() == b.size());
+    for (size_t stack = 0; stack < a.size(); ++stack) copy_stack(*a[stack], *b[stack]);
   }
 }
 

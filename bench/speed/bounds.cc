@@ -2,6 +2,7 @@
 #include "bench/speed/bounds.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/page_index.h"
 #include "model/page_choice.h"
@@ -13,6 +14,12 @@ Work product_work(const PackedMatrix& w, double rows) {
   const double ops = 2.0 * w.n * w.k * rows;
   const auto bytes = static_cast<double>(w.bytes());
   return w.quantized() ? Work{0, ops, bytes} : Work{ops, 0, bytes};
+}
+
+Work stack_work(const StackedMatrix& stack, double rows) {
+  Work work;
+  for (const PackedMatrix& matrix : stack.matrices) work += product_work(matrix, rows);
+  return work;
 }
 
 }  // namespace
@@ -29,11 +36,20 @@ double bound_s(const Work& work, const Peak& peak) {
   return std::max(computing, work.bytes / peak.read_bytes_per_s);
 }
 
-Work matrix_work(const Weights& weights, double rows, double head_rows) {
+Work matrix_work(const ModelConfig& config, const Weights& weights, double rows, double head_rows) {
   Work work;
   for (const LayerWeights& layer : weights.layers) {
-    for (const auto* stack : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
-      for (const PackedMatrix& matrix : stack->matrices) work += product_work(matrix, rows);
+    for (const StackedMatrix* stack : layer.stacks()) work += stack_work(*stack, rows);
+    if (layer.mixture == nullptr) continue;
+    // So far, every expert counts for every token.
+    const double experts = config.mixture.experts;
+    const double share = config.mixture.chosen / experts;
+    const double read = rows > 0 ? 1 - std::pow(1 - share, rows) : 0;
+    for (size_t i = 0; i < static_cast<size_t>(config.mixture.experts); ++i) {
+      for (const auto* stack : {&layer.mixture->gate_up[i], &layer.mixture->down[i]}) {
+        const Work all = stack_work(*stack, rows);
+        work += {all.f32_ops * (share - 1), all.int8_ops * (share - 1), all.bytes * (read - 1)};
+      }
     }
   }
   if (head_rows > 0) work += product_work(weights.lm_head(), head_rows);

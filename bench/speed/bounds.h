@@ -27,8 +27,9 @@ struct Work {
 double bound_s(const Work& work, const Peak& peak);
 
 // The work of the decoder's matrices for `rows` tokens, and of the LM head for `head_rows` of them.
-// Weights are read once.
-Work matrix_work(const Weights& weights, double rows, double head_rows);
+// Weights are read once. Of a mixture, those of all experts that are expected to be chosen if each
+// token chooses any of them with the same probability.
+Work matrix_work(const ModelConfig& config, const Weights& weights, double rows, double head_rows);
 
 // The work of attention for tokens [begin, end) of one sequence, which attend in `mode`. It has no
 // bytes: how much is read from memory depends on which sequences share it.

@@ -286,7 +286,8 @@ Result<double> add_decode_row(Bench& bench, Report& report, const DecodeCase& de
   });
   RETURN_IF_ERROR(std::move(done));
   const Model& model = bench.model();
-  Work work = matrix_work(model.weights, static_cast<double>(batch), static_cast<double>(batch));
+  const auto rows = static_cast<double>(batch);
+  Work work = matrix_work(model.config, model.weights, rows, rows);
   for (int64_t i = 0; i < batch; ++i) {
     work += attention_work(model.config, model.options.kv_type, depth, depth + 1, bench.mode());
   }
@@ -330,7 +331,7 @@ Result<double> add_prefill_row(Bench& bench, Report& report, int64_t depth, int6
   Work work;
   for (int64_t from = 0; from < tokens; from += kSliceTokens) {
     const auto rows = static_cast<double>(std::min<int64_t>(kSliceTokens, tokens - from));
-    work += matrix_work(model.weights, rows, from + kSliceTokens >= tokens ? 1 : 0);
+    work += matrix_work(model.config, model.weights, rows, from + kSliceTokens >= tokens ? 1 : 0);
   }
   work += attention_work(model.config, model.options.kv_type, depth, depth + tokens, bench.mode());
   const double seconds = samples.samples().median();

@@ -25,6 +25,7 @@ const Kernels& avx2_kernels() {
       .silu_mul = generic::silu_mul<V>,
       .gelu_tanh_mul = generic::gelu_tanh_mul<V>,
       .add = generic::add<V>,
+      .add_scaled = generic::add_scaled<V>,
       .multiply = generic::multiply<V>,
       .soft_cap = generic::soft_cap_row<V>,
       .write_kv = generic::write_kv<V, D>,

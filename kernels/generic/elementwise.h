@@ -108,6 +108,15 @@ inline void gelu_tanh_mul(const float* gate, const float* up, int n, float* out)
 }
 
 template <class V>
+inline void add_scaled(float* x, const float* y, float factor, int n) {
+  const V by = V::set1(factor);
+  for_lanes(n, [&](int i, int count) {
+    const V sum = V::fma(V::load_partial(y + i, count), by, V::load_partial(x + i, count));
+    sum.store_partial(x + i, count);
+  });
+}
+
+template <class V>
 inline void multiply(float* x, float factor, int n) {
   for_lanes(n, [&](int i, int count) {
     (V::load_partial(x + i, count) * V::set1(factor)).store_partial(x + i, count);

@@ -53,6 +53,10 @@ void gelu_tanh_mul(const float* gate, const float* up, int n, float* out) {
   }
 }
 
+void add_scaled(float* x, const float* y, float factor, int n) {
+  for (int i = 0; i < n; ++i) x[i] = std::fmaf(y[i], factor, x[i]);
+}
+
 void multiply(float* x, float factor, int n) {
   for (int i = 0; i < n; ++i) x[i] = x[i] * factor;
 }

@@ -21,6 +21,7 @@ const Kernels& scalar_kernels() {
       .silu_mul = scalar::silu_mul,
       .gelu_tanh_mul = scalar::gelu_tanh_mul,
       .add = scalar::add,
+      .add_scaled = scalar::add_scaled,
       .multiply = scalar::multiply,
       .soft_cap = scalar::soft_cap,
       .write_kv = write_kv,

@@ -172,6 +172,20 @@ TEST(Multiply, equals_scalar_on_every_isa) {
   }
 }
 
+TEST(AddScaled, equals_scalar_on_every_isa) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : kSizes) {
+      const auto x = random_floats(random, n), y = random_floats(random, n);
+      auto expected = x, actual = x;
+      scalar().add_scaled(expected.data(), y.data(), 0.37f, n);
+      kernels->add_scaled(actual.data(), y.data(), 0.37f, n);
+      expect_same_bits(expected, actual);
+      for (int i = 0; i < n; ++i) ASSERT_EQ(expected[i], std::fmaf(y[i], 0.37f, x[i]));
+    }
+  }
+}
+
 TEST(Add, equals_scalar_on_every_isa) {
   Random random(testing::test_seed());
   for (const Kernels* kernels : vector_kernels()) {

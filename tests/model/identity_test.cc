@@ -248,6 +248,11 @@ TEST(Identity, models_of_every_family_compute_the_same_bits_in_every_way) {
   check_models(family_models(), random);
 }
 
+TEST(Identity, mixtures_of_experts_compute_the_same_bits_in_every_way) {
+  Random random(test_seed());
+  check_models(mixture_models(), random);
+}
+
 TEST(Identity, the_demo_model_computes_the_same_bits_in_every_way) {
   Random random(test_seed());
   for (const Types& types : kAllTypes) {

@@ -132,6 +132,12 @@ TEST(Reference, families_agree_on_every_instruction_set) {
   }
 }
 
+TEST(Reference, mixtures_of_experts_agree_on_every_instruction_set) {
+  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
+    for (const std::string& name : mixture_models()) check_model(name, isa, {99, 99});
+  }
+}
+
 TEST(Reference, the_demo_model_agrees) {
   for (const Isa isa : isas({Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     check_model("demo", isa, long_or(Share{99, 99}, Share{3, 8}));

@@ -40,6 +40,13 @@ inline const std::vector<std::string>& family_models() {
   return names;
 }
 
+// Mixtures of experts.
+inline const std::vector<std::string>& mixture_models() {
+  static const std::vector<std::string> names = {"glm4-moe", "glm4-moe-plain", "mixtral",
+                                                 "qwen3-moe", "qwen3-moe-step"};
+  return names;
+}
+
 // The folder of a fixture's weights.
 inline std::filesystem::path model_dir(const std::string& name) {
   return name == "demo" ? demo_model_dir() : fixtures_dir() / name;

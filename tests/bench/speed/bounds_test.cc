@@ -30,17 +30,17 @@ constexpr double kHeadWeights = 32 * 256;
 
 TEST(Bounds, matrices_are_read_once_and_multiplied_for_each_row) {
   const Weights weights = two_layers(WeightType::kF32);
-  const Work one = matrix_work(weights, 1, 1);
+  const Work one = matrix_work({}, weights, 1, 1);
   EXPECT_EQ(one.f32_ops, 2 * (2 * kLayerWeights + kHeadWeights));
   EXPECT_EQ(one.int8_ops, 0);
   EXPECT_EQ(one.bytes, 4 * (2 * kLayerWeights + kHeadWeights));
-  const Work many = matrix_work(weights, 100, 3);
+  const Work many = matrix_work({}, weights, 100, 3);
   EXPECT_EQ(many.f32_ops, 2 * (100 * 2 * kLayerWeights + 3 * kHeadWeights));
   EXPECT_EQ(many.bytes, one.bytes);
 }
 
 TEST(Bounds, without_logits_the_head_is_neither_read_nor_multiplied) {
-  const Work work = matrix_work(two_layers(WeightType::kBf16), 5, 0);
+  const Work work = matrix_work({}, two_layers(WeightType::kBf16), 5, 0);
   EXPECT_EQ(work.f32_ops, 5 * 2 * 2 * kLayerWeights);
   EXPECT_EQ(work.bytes, 2 * 2 * kLayerWeights);
 }
@@ -50,7 +50,7 @@ TEST(Bounds, a_head_of_its_own_counts_instead_of_the_embedding) {
   weights.head = matrix(WeightType::kF32, 64, 128);
   uint8_t some = 0;
   weights.head.data = &some;  // not read
-  EXPECT_EQ(matrix_work(weights, 0, 1).f32_ops, 2 * 64 * 128);
+  EXPECT_EQ(matrix_work({}, weights, 0, 1).f32_ops, 2 * 64 * 128);
 }
 
 TEST(Bounds, quantised_matrices_are_integer_operations) {
@@ -58,13 +58,36 @@ TEST(Bounds, quantised_matrices_are_integer_operations) {
   // Panels of 16 channels and 128 weights each have 32 bytes of padding.
   const double weights = 2 * kLayerWeights + kHeadWeights;
   const double padding = 2 * 2 * (256 / 16) * 32;
-  const Work int8 = matrix_work(two_layers(WeightType::kInt8), 1, 1);
+  const Work int8 = matrix_work({}, two_layers(WeightType::kInt8), 1, 1);
   EXPECT_EQ(int8.f32_ops, 0);
   EXPECT_EQ(int8.int8_ops, 2 * weights);
   EXPECT_EQ(int8.bytes, weights + weights / 128 * 2 + padding);
-  const Work int4 = matrix_work(two_layers(WeightType::kInt4), 1, 1);
+  const Work int4 = matrix_work({}, two_layers(WeightType::kInt4), 1, 1);
   EXPECT_EQ(int4.int8_ops, 2 * weights);
   EXPECT_EQ(int4.bytes, weights / 2 + weights / 128 * (2 + 2));
+}
+
+TEST(Bounds, of_experts_count_those_that_tokens_are_expected_to_choose) {
+  Weights weights = two_layers(WeightType::kF32);
+  weights.layers.pop_back();
+  LayerWeights& layer = weights.layers.front();
+  layer.mixture = std::make_unique<MixtureWeights>();
+  MixtureWeights& mixture = *layer.mixture;
+  mixture.router.matrices = {matrix(WeightType::kF32, 16, 256)};
+  for (int expert = 0; expert < 5; ++expert) {  // four, and the shared one
+    mixture.gate_up.emplace_back().matrices = {matrix(WeightType::kF32, 64, 256)};
+    mixture.down.emplace_back().matrices = {matrix(WeightType::kF32, 256, 32)};
+  }
+  ModelConfig config;
+  config.mixture = {.layers = {true}, .experts = 4, .chosen = 2};
+  const double expert = 64 * 256 + 256 * 32, others = 256 * 256 + 256 * 128 + 16 * 256;
+  const Work one = matrix_work(config, weights, 1, 0);
+  EXPECT_DOUBLE_EQ(one.f32_ops, 2 * (others + 3 * expert));
+  EXPECT_DOUBLE_EQ(one.bytes, 4 * (others + 3 * expert));
+  const Work two = matrix_work(config, weights, 2, 0);
+  EXPECT_DOUBLE_EQ(two.f32_ops, 2 * one.f32_ops);
+  EXPECT_DOUBLE_EQ(two.bytes, 4 * (others + (1 + 4 * 0.75) * expert));
+  EXPECT_EQ(matrix_work(config, weights, 0, 1).f32_ops, 2 * 32 * 256);
 }
 
 ModelConfig attention_config(std::vector<int> window) {

@@ -62,6 +62,67 @@ FURTHER = {
         "sliding_window": 40,
         "max_window_layers": 1,
     },
+    "mixtral": {
+        **COMMON,
+        "model_type": "mixtral",
+        "intermediate_size": 40,
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+        "sliding_window": None,
+    },
+    # Neither the experts nor an expert's channels fill whole panels; a dense layer among mixtures.
+    "qwen3-moe": {
+        **COMMON,
+        "model_type": "qwen3_moe",
+        "head_dim": 16,
+        "num_experts": 9,
+        "num_experts_per_tok": 3,
+        "moe_intermediate_size": 24,
+        "norm_topk_prob": True,
+        "mlp_only_layers": [1],
+    },
+    "qwen3-moe-step": {
+        **COMMON,
+        "model_type": "qwen3_moe",
+        "head_dim": 8,
+        "num_experts": 8,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 16,
+        "norm_topk_prob": False,
+        "decoder_sparse_step": 2,
+        "use_sliding_window": True,
+        "sliding_window": 40,
+        "max_window_layers": 1,
+    },
+    "glm4-moe": {
+        **COMMON,
+        "model_type": "glm4_moe",
+        "head_dim": 16,
+        "attention_bias": True,
+        "use_qk_norm": True,
+        "partial_rotary_factor": 0.5,
+        "n_routed_experts": 12,
+        "n_group": 4,
+        "topk_group": 2,
+        "num_experts_per_tok": 3,
+        "moe_intermediate_size": 16,
+        "n_shared_experts": 2,
+        "first_k_dense_replace": 1,
+        "norm_topk_prob": True,
+        "routed_scaling_factor": 1.7,
+    },
+    "glm4-moe-plain": {
+        **COMMON,
+        "model_type": "glm4_moe",
+        "head_dim": 8,
+        "use_qk_norm": False,
+        "n_routed_experts": 8,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 24,
+        "n_shared_experts": 1,
+        "first_k_dense_replace": 0,
+        "norm_topk_prob": False,
+    },
 }
 
 
@@ -131,9 +192,12 @@ def make(folder, config):
     model = transformers.AutoModelForCausalLM.from_config(parsed)
     for key, tensor in model.named_parameters():
         centre, spread = (1.0, 0.2) if "norm" in key else (0.0, 0.3)
-        if tensor.dim() == 2:
-            spread = 0.5 if "embed" in key else 1.6 / tensor.shape[1] ** 0.5
+        if tensor.dim() >= 2:
+            spread = 0.5 if "embed" in key else 1.6 / tensor.shape[-1] ** 0.5
         tensor.data.normal_(centre, spread)
+    for key, buffer in model.named_buffers():
+        if key.endswith("e_score_correction_bias"):
+            buffer.data.normal_(0.0, 0.1)
     model.to(torch.bfloat16).save_pretrained(folder)
 
 

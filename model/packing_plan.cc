@@ -1,0 +1,268 @@
+// Matrices are described here; weights_packing.h fills them.
+#include "model/packing_plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <ranges>
+#include <set>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "model/gguf/dequantize.h"
+
+namespace cascade {
+namespace {
+
+// Tensors that old files carry beside the weights, and that follow from the configuration.
+bool is_derived(std::string_view name) {
+  return name.ends_with("rotary_emb.inv_freq");
+}
+
+// Whether the tensor belongs to a layer that only predicts further tokens.
+bool is_of_draft(std::string_view name, const ModelConfig& config) {
+  name.remove_prefix(kLayersPrefix.size());
+  int layer = -1;
+  std::from_chars(name.data(), name.data() + name.size(), layer);
+  return layer >= config.layers && layer - config.layers < config.draft_layers;
+}
+
+}  // namespace
+
+Result<std::vector<float>> PackingPlan::vector(const std::string& name, int64_t size) {
+  ASSIGN_OR_RETURN(const Tensor tensor, find(name, {size}));
+  std::vector<float> values(size);
+  read_elements(tensor, 0, values.size(), values.data());
+  if (!all_finite(values)) return not_finite(name);
+  if (tensor.interleaved_head_rows == 0) return values;
+  std::vector<float> ordered(values.size());
+  for (size_t i = 0; i < values.size(); ++i) ordered[i] = values[tensor.file_row(i)];
+  return ordered;
+}
+
+Result<std::vector<float>> PackingPlan::norm(const std::string& name, int64_t size) {
+  ASSIGN_OR_RETURN(std::vector<float> factors, vector(name, size));
+  if (config_.norms_add_one) {
+    for (float& factor : factors) factor += 1.0f;
+  }
+  return factors;
+}
+
+Status PackingPlan::matrix(const std::string& name, int64_t n, int64_t k, PackedMatrix& packed,
+                           bool is_head) {
+  RETURN_IF_ERROR(find(name, {n, k}));
+  packed = describe(int(n), int(k), std::span(used_).last(1), is_head);
+  jobs_.push_back({used_.size() - 1, 0, &packed});
+  return {};
+}
+
+Status PackingPlan::stacked(const std::vector<Part>& parts, int k, bool with_bias,
+                            StackedMatrix& stack) {
+  int n = 0;
+  for (const Part& part : parts) {
+    RETURN_IF_ERROR(find_part(part, k));
+    stack.offset.push_back(n);
+    n += round_up(part.n, kPanelChannels);
+  }
+  // Parts that follow each other in one matrix. A job points to its matrix, which must not move.
+  const size_t first_used = used_.size() - parts.size();
+  stack.matrices.reserve(parts.size());
+  for (size_t begin = 0; begin < parts.size();) {
+    const size_t end = end_of_matrix(std::span(used_).subspan(first_used), begin);
+    const int channel = stack.offset[begin];
+    const int channels = (end < parts.size() ? stack.offset[end] : n) - channel;
+    stack.matrices.push_back(
+        describe(channels, k, std::span(used_).subspan(first_used + begin, end - begin)));
+    for (; begin < end; ++begin) {
+      jobs_.push_back({first_used + begin, stack.offset[begin] - channel, &stack.matrices.back()});
+    }
+  }
+  if (!with_bias) return {};
+  stack.bias.assign(n, 0.0f);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<float> bias, vector(parts[i].name + ".bias", parts[i].n));
+    std::copy(bias.begin(), bias.end(), stack.bias.begin() + stack.offset[i]);
+  }
+  return {};
+}
+
+Status PackingPlan::fused(const std::string& name, const std::vector<int>& n, int k,
+                          StackedMatrix& stack) {
+  int rows = 0;
+  for (const int part : n) {
+    stack.offset.push_back(rows);
+    rows += part;
+  }
+  return matrix(name, rows, k, stack.matrices.emplace_back());
+}
+
+Status PackingPlan::exact(const std::string& name, int n, int k, StackedMatrix& stack) {
+  ASSIGN_OR_RETURN(const Tensor tensor, find(name, {n, k}));
+  const WeightType type = tensor.type == TensorType::kBf16 ? WeightType::kBf16 : WeightType::kF32;
+  stack.offset = {0};
+  stack.matrices = {describe_matrix(type, kernels_.matrix_layout_of(type), n, k)};
+  exact_.push_back(used_.size() - 1);
+  jobs_.push_back({used_.size() - 1, 0, &stack.matrices.front()});
+  return {};
+}
+
+TensorType PackingPlan::type_in_file(std::string_view name) const {
+  const auto found = std::ranges::find(std::views::reverse(used_), name, &NamedTensor::name);
+  CHECK(found != used_.rend());
+  return found->tensor.type;
+}
+
+Status PackingPlan::check_all_layers_used() const {
+  std::set<std::string_view> used;
+  for (const auto& [name, tensor] : used_) used.insert(name);
+  for (const std::string& name : files_.names(kLayersPrefix)) {
+    if (used.contains(name) || is_derived(name) || is_of_draft(name, config_)) continue;
+    return unsupported(name, "is in the model's files, but a decoder of model_type \"" +
+                                 config_.model_type + "\" and " + std::to_string(config_.layers) +
+                                 " layers, as its configuration has it, does not use it");
+  }
+  return {};
+}
+
+size_t PackingPlan::packed_bytes() const {
+  size_t bytes = 0;
+  for (const PackJob& job : jobs_) {
+    if (job.channel_offset == 0) bytes += job.matrix->bytes();
+  }
+  return bytes;
+}
+
+void PackingPlan::place(uint8_t* memory) {
+  for (const PackJob& job : jobs_) {
+    if (job.channel_offset > 0) continue;
+    job.matrix->data = memory;
+    memory += job.matrix->bytes();
+  }
+}
+
+PackedFileId PackingPlan::file_id(const Digest& digest) const {
+  Hasher key;
+  key.field("packing", uint64_t{kPackingVersion}).field("weights", digest);
+  key.field("type", to_string(types_.type));
+  for (const PackJob& job : jobs_) {
+    const PackedMatrix& matrix = *job.matrix;
+    key.field("matrix type", to_string(matrix.type));
+    key.field("layout", static_cast<uint64_t>(matrix.layout));
+    key.field("n", uint64_t(matrix.n)).field("k", uint64_t(matrix.k));
+    key.field("offset", uint64_t(job.channel_offset)).field("bytes", matrix.bytes());
+    if (matrix.block_scales) key.field("scales", "of blocks");
+  }
+  return {key.finish(), digest, packed_bytes()};
+}
+
+std::vector<WeightType> PackingPlan::types() const {
+  std::map<WeightType, size_t> bytes;
+  for (const PackJob& job : jobs_) {
+    if (job.channel_offset > 0 || is_exact(job)) continue;
+    bytes[job.matrix->type] += job.matrix->bytes();
+  }
+  std::vector<WeightType> types;
+  for (const auto& [type, count] : bytes) types.push_back(type);
+  std::ranges::stable_sort(types, std::greater(), [&](WeightType type) { return bytes[type]; });
+  return types;
+}
+
+std::string PackingPlan::k_quant_types() const {
+  std::string types;
+  bool some = false;
+  for (const PackJob& job : jobs_) {
+    types += std::string(to_string(job.matrix->type)) + " ";
+    some |= is_k_quant(job.matrix->type);
+  }
+  return some ? types : "";
+}
+
+bool PackingPlan::has_block_scales() const {
+  return std::ranges::any_of(jobs_, [](const PackJob& job) { return job.matrix->block_scales; });
+}
+
+int64_t PackingPlan::tensor_bytes() const {
+  int64_t bytes = 0;
+  for (const NamedTensor& named : used_) bytes += static_cast<int64_t>(named.tensor.bytes.size());
+  return bytes;
+}
+
+bool PackingPlan::all_keep(std::span<const NamedTensor> tensors, WeightType type) {
+  return std::ranges::all_of(
+      tensors, [&](const NamedTensor& named) { return keeps_blocks(named.tensor.type, type); });
+}
+
+// The K-quant that a tensor becomes; it does not depend on the tensors that are multiplied
+// together with it. As in files: the one that holds its blocks. Else: the one that was asked for,
+// but q6k for the LM head and V, whose errors cost most, if they are rounded.
+std::optional<WeightType> PackingPlan::k_quant_for(const NamedTensor& named, bool is_head) const {
+  const TensorType in_file = named.tensor.type;
+  if (types_.by_matrix) return k_quant_of(in_file);
+  if (!is_k_quant(types_.type)) return std::nullopt;
+  const bool is_finer = is_head || named.name.ends_with(".v_proj.weight");
+  return is_finer && !keeps_blocks(in_file, types_.type) ? WeightType::kQ6K : types_.type;
+}
+
+// The end of the parts, from `begin` on, that form one matrix. Without K-quants these are all
+// parts. Else they are the parts that follow each other, have the same type, and all keep their
+// blocks or all do not.
+size_t PackingPlan::end_of_matrix(std::span<const NamedTensor> parts, size_t begin) const {
+  const auto k_quant = [&](const NamedTensor& part) { return k_quant_for(part, false); };
+  const auto kind_of = [&](size_t i) {
+    const WeightType type = k_quant(parts[i]).value_or(type_for(parts.subspan(i, 1)));
+    return std::pair(type, keeps_blocks(parts[i].tensor.type, type));
+  };
+  const bool some = std::ranges::any_of(
+      parts, [&](const NamedTensor& part) { return k_quant(part).has_value(); });
+  if (!some) return parts.size();
+  size_t end = begin + 1;
+  while (end < parts.size() && kind_of(end) == kind_of(begin)) ++end;
+  return end;
+}
+
+// The type of a matrix made of these tensors, which do not become K-quants.
+WeightType PackingPlan::type_for(std::span<const NamedTensor> tensors) const {
+  if (types_.by_matrix && (types_.type == WeightType::kInt4 || is_k_quant(types_.type))) {
+    return all_keep(tensors, WeightType::kInt4) ? WeightType::kInt4 : WeightType::kInt8;
+  }
+  return types_.type;
+}
+
+// Describes a matrix made of these tensors. It takes over their blocks if its type can hold the
+// blocks of all of them.
+PackedMatrix PackingPlan::describe(int n, int k, std::span<const NamedTensor> tensors,
+                                   bool is_head) const {
+  const WeightType type = k_quant_for(tensors.front(), is_head).value_or(type_for(tensors));
+  const bool block_scales = !is_k_quant(type) && all_keep(tensors, type);
+  return describe_matrix(type, kernels_.matrix_layout_of(type), n, k, block_scales);
+}
+
+bool PackingPlan::is_exact(const PackJob& job) const {
+  return std::ranges::binary_search(exact_, job.tensor);
+}
+
+// Finds a tensor and appends it to used_.
+Result<Tensor> PackingPlan::find(const std::string& name, std::vector<int64_t> shape) {
+  ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, shape));
+  used_.push_back({name, tensor});
+  return tensor;
+}
+
+// Finds the tensor of a part. Of a tensor with several matrices, only the bytes of one count as
+// used.
+Status PackingPlan::find_part(const Part& part, int k) {
+  const std::string name = part.name + ".weight";
+  if (part.slices == 0) {
+    RETURN_IF_ERROR(find(name, {part.n, k}));
+    return {};
+  }
+  ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, std::vector<int64_t>{part.slices, part.n, k}));
+  const uint64_t bytes = bytes_of_values(tensor.type, uint64_t(part.n) * uint64_t(k));
+  tensor.bytes = tensor.bytes.subspan(uint64_t(part.slice) * bytes, bytes);
+  tensor.shape = {part.n, k};
+  used_.push_back({name, std::move(tensor)});
+  return {};
+}
+
+}  // namespace cascade
