@@ -20,14 +20,16 @@ struct Architecture {
   std::string_view name;
   std::string_view model_type;
 };
-constexpr std::array<Architecture, 8> kArchitectures = {{
+constexpr std::array<Architecture, 10> kArchitectures = {{
     {"gemma3", "gemma3_text"},
+    {"glm4moe", "glm4_moe"},
     {"granite", "granite"},
     {"llama", "llama"},
     {"olmo2", "olmo2"},
     {"phi3", "phi3"},
     {"qwen2", "qwen2"},
     {"qwen3", "qwen3"},
+    {"qwen3moe", "qwen3_moe"},
     {"smollm3", "smollm3"},
 }};
 
@@ -78,7 +80,7 @@ struct KeyPair {
   std::string_view config;
   std::string_view gguf;
 };
-constexpr std::array<KeyPair, 17> kKeys = {{
+constexpr std::array<KeyPair, 26> kKeys = {{
     {"num_hidden_layers", "block_count"},
     {"hidden_size", "embedding_length"},
     {"intermediate_size", "feed_forward_length"},
@@ -96,20 +98,27 @@ constexpr std::array<KeyPair, 17> kKeys = {{
     {"rope_local_base_freq", "rope.freq_base_swa"},
     {"partial_rotary_factor", "rope.dimension_count"},
     {"attention_factor", "rope.scaling.attn_factor"},
+    {"num_local_experts", "expert_count"},
+    {"num_experts_per_tok", "expert_used_count"},
+    {"moe_intermediate_size", "expert_feed_forward_length"},
+    {"n_shared_experts", "expert_shared_count"},
+    {"first_k_dense_replace", "leading_dense_block_count"},
+    {"n_group", "expert_group_count"},
+    {"topk_group", "expert_group_used_count"},
+    {"routed_scaling_factor", "expert_weights_scale"},
+    {"num_nextn_predict_layers", "nextn_predict_layers"},
 }};
+
+// At least the limit of parse_model_config.
+constexpr int64_t kLayersMax = 4096;
 
 // Any number that a JSON number may be; parse_model_config has the limits.
 constexpr int64_t kAny = INT64_MAX;
 
-// Turns an error about a key of config.json, or generation_config.json, into one about the
-// metadata.
+// Turns an error about a key of config.json into one about the metadata.
 Error in_terms_of_metadata(Error error, std::string_view architecture) {
-  for (const std::string_view file : {" (in config.json)", " (in generation_config.json)"}) {
-    if (error.message.ends_with(file)) error.message.resize(error.message.size() - file.size());
-  }
-  if (error.field == "eos_token_id" || error.field == "bos_token_id") {
-    error.field = "tokenizer.ggml." + error.field;
-  }
+  constexpr std::string_view kFile = " (in config.json)";
+  if (error.message.ends_with(kFile)) error.message.resize(error.message.size() - kFile.size());
   if (error.field == "long_factor") error.field = kLongFactors;
   if (error.field == "short_factor") error.field = kShortFactors;
   const auto* found = std::ranges::find(kKeys, error.field, &KeyPair::config);
@@ -141,6 +150,7 @@ class ConfigReader {
     ASSIGN_OR_RETURN(const std::optional<double> epsilon, metadata_.number(key_of("rms_norm_eps")));
     if (epsilon) config_["rms_norm_eps"] = *epsilon;
     RETURN_IF_ERROR(read_tensors());
+    RETURN_IF_ERROR(read_mixture());
     RETURN_IF_ERROR(architecture_ == "gemma3" ? read_gemma() : read_window());
     RETURN_IF_ERROR(read_rotary_part());
     RETURN_IF_ERROR(read_rope());
@@ -162,10 +172,6 @@ class ConfigReader {
   }
 
   Status refuse_what_is_not_built() const {
-    ASSIGN_OR_RETURN(const auto experts, metadata_.whole(key("expert_count"), 0, kAny));
-    if (experts.value_or(0) > 0) {
-      return unsupported(key("expert_count"), "mixtures of experts are not supported");
-    }
     for (const Computed& computed : kComputed) {
       if (computed.architecture != architecture_ && metadata_.contains(key(computed.gguf))) {
         return unsupported(key(computed.gguf), "is not supported");
@@ -214,6 +220,60 @@ class ConfigReader {
     return {};
   }
 
+  // Reads what the keys say about experts. In architecture llama they make the model a Mixtral.
+  Status read_mixture() {
+    const bool must_be = architecture_ == "qwen3moe" || architecture_ == "glm4moe";
+    ASSIGN_OR_RETURN(const auto experts, metadata_.whole(key("expert_count"), INT64_MIN, kAny));
+    if (!must_be && experts.value_or(0) == 0) return {};
+    if (!must_be && architecture_ != "llama") {
+      return unsupported(key("expert_count"), "must be 0 in architecture " + architecture_);
+    }
+    RETURN_IF_ERROR(copy_whole("num_local_experts", true));
+    RETURN_IF_ERROR(copy_whole("num_experts_per_tok", true));
+    if (architecture_ == "llama") {
+      config_["model_type"] = "mixtral";
+      return {};
+    }
+    RETURN_IF_ERROR(copy_whole("moe_intermediate_size", true));
+    if (architecture_ == "glm4moe") return read_glm();
+    config_["norm_topk_prob"] = true;  // files do not say it
+    Json dense = Json::array();
+    const auto layers = std::min<int64_t>(config_["num_hidden_layers"].get<int64_t>(), kLayersMax);
+    for (int64_t layer = 0; layer < layers; ++layer) {
+      const std::string router = "blk." + std::to_string(layer) + ".ffn_gate_inp.weight";
+      if (files_.find(router).tensor == nullptr) dense.push_back(layer);
+    }
+    config_["mlp_only_layers"] = std::move(dense);
+    return {};
+  }
+
+  Status read_glm() {
+    for (const char* optional : {"n_shared_experts", "first_k_dense_replace", "n_group",
+                                 "topk_group", "num_nextn_predict_layers"}) {
+      RETURN_IF_ERROR(copy_whole(optional, false));
+    }
+    RETURN_IF_ERROR(copy_number("expert_weights_scale", "routed_scaling_factor"));
+    ASSIGN_OR_RETURN(config_["norm_topk_prob"],
+                     metadata_.flag_or(key("expert_weights_norm"), false));
+    const std::string gating = key("expert_gating_func");
+    constexpr int64_t kSigmoid = 2;
+    ASSIGN_OR_RETURN(const auto function, metadata_.whole(gating, 0, kAny));
+    if (function.value_or(kSigmoid) != kSigmoid) return unsupported(gating, "must be 2 (sigmoid)");
+    config_["use_qk_norm"] = files_.find("blk.0.attn_q_norm.weight").tensor != nullptr;
+    config_["attention_bias"] = files_.find("blk.0.attn_q.bias").tensor != nullptr;
+    // block_count counts the layers that only predict further tokens.
+    const int64_t drafts = config_.value("num_nextn_predict_layers", int64_t{0});
+    const auto layers = config_["num_hidden_layers"].get<int64_t>();
+    if (drafts < 0 || drafts >= layers) {
+      return invalid_argument(
+          key_of("num_nextn_predict_layers"),
+          "must be from 0 to the number of layers minus 1, got " + std::to_string(drafts));
+    }
+    config_["num_hidden_layers"] = layers - drafts;
+    config_["num_nextn_predict_layers"] = drafts;
+    return {};
+  }
+
   Status read_window() {
     const std::string name = key_of("sliding_window");
     ASSIGN_OR_RETURN(const auto window, metadata_.whole(name, 0, kAny));
@@ -224,7 +284,7 @@ class ConfigReader {
     if (architecture_ != "llama" && architecture_ != "phi3") {
       return unsupported(name, "is not supported in architecture " + architecture_);
     }
-    if (architecture_ == "llama") config_["model_type"] = "mistral";
+    if (config_["model_type"] == "llama") config_["model_type"] = "mistral";
     config_["sliding_window"] = *window;
     return {};
   }
@@ -260,11 +320,13 @@ class ConfigReader {
   }
 
   Status read_rotary_part() {
-    if (architecture_ != "phi3") return {};  // check_head_sizes() says that all is rotated
+    const bool in_part = architecture_ == "phi3" || architecture_ == "glm4moe";
+    if (!in_part) return {};  // check_head_sizes() says that all is rotated
     ASSIGN_OR_RETURN(const auto rotated, metadata_.whole(key("rope.dimension_count"), 0, kAny));
     ASSIGN_OR_RETURN(const int64_t size, head_size());
-    if (!rotated || *rotated == size || size < 1) return {};
-    config_["partial_rotary_factor"] = static_cast<double>(*rotated) / static_cast<double>(size);
+    if (size < 1) return {};
+    config_["partial_rotary_factor"] =
+        static_cast<double>(rotated.value_or(size)) / static_cast<double>(size);
     return {};
   }
 
@@ -418,58 +480,11 @@ Result<const Architecture*> supported_architecture(const GgufMetadata& metadata)
                               "not supported (supported: " + supported + ")");
 }
 
-// Control tokens that end a turn or a text.
-constexpr std::array<std::string_view, 7> kEndTexts = {
-    "<|im_end|>", "<|endoftext|>",   "<|eot_id|>",   "<|eom_id|>",
-    "<|end|>",    "<|end_of_text|>", "<end_of_turn>"};
-constexpr int32_t kControlType = 3;
-
-Result<Json> end_tokens(const GgufMetadata& metadata) {
-  std::set<int64_t> ids;
-  Json ordered = Json::array();
-  const auto add = [&](int64_t id) {
-    if (ids.insert(id).second) ordered.push_back(id);
-  };
-  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
-                          "tokenizer.ggml.eom_token_id"}) {
-    ASSIGN_OR_RETURN(const auto id, metadata.whole(key, 0, INT32_MAX));
-    if (id) add(*id);
-  }
-  ASSIGN_OR_RETURN(const auto* tokens, metadata.strings("tokenizer.ggml.tokens"));
-  ASSIGN_OR_RETURN(const auto types, metadata.wholes("tokenizer.ggml.token_type"));
-  if (tokens == nullptr) return ordered;
-  for (size_t id = 0; id < std::min(tokens->size(), types.size()); ++id) {
-    const bool is_end = types[id] == kControlType && std::ranges::count(kEndTexts, (*tokens)[id]);
-    if (is_end && ordered.size() < kEndTexts.size()) add(static_cast<int64_t>(id));
-  }
-  return ordered;
-}
-
 }  // namespace
 
 Result<ModelConfig> gguf_model_config(const GgufFiles& files) {
   ASSIGN_OR_RETURN(const Architecture* architecture, supported_architecture(files.metadata()));
   return ConfigReader(files, *architecture).run();
-}
-
-Result<GenerationConfig> gguf_generation_config(const GgufFiles& files, int vocab_size) {
-  const GgufMetadata& metadata = files.metadata();
-  Json generation = Json::object();
-  ASSIGN_OR_RETURN(generation["eos_token_id"], end_tokens(metadata));
-  ASSIGN_OR_RETURN(const auto begin, metadata.whole("tokenizer.ggml.bos_token_id", 0, INT32_MAX));
-  if (begin) generation["bos_token_id"] = *begin;
-  for (const auto& [name, config_key] :
-       {std::pair("temp", "temperature"), std::pair("top_p", "top_p"), std::pair("min_p", "min_p"),
-        std::pair("penalty_repeat", "repetition_penalty")}) {
-    ASSIGN_OR_RETURN(const auto value, metadata.number(std::string("general.sampling.") + name));
-    if (value) generation[config_key] = *value;
-    if (value && std::string_view(name) == "temp") generation["do_sample"] = *value > 0;
-  }
-  ASSIGN_OR_RETURN(const auto top_k, metadata.whole("general.sampling.top_k", 0, vocab_size));
-  if (top_k) generation["top_k"] = *top_k;
-  Result<GenerationConfig> parsed = parse_generation_config(generation, Json(), vocab_size);
-  if (!parsed.ok()) return in_terms_of_metadata(std::move(parsed).error(), "");
-  return parsed;
 }
 
 }  // namespace cascade

@@ -7,6 +7,7 @@
 
 #include "model/gguf/config.h"
 #include "model/gguf/files.h"
+#include "model/gguf/generation_config.h"
 #include "model/gguf/tensors.h"
 #include "model/gguf/tokenizer.h"
 

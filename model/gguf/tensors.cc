@@ -49,6 +49,29 @@ constexpr std::array<NamePair, 2> kFused = {{
     {"attn_qkv", "self_attn.qkv_proj"},
     {"ffn_up", "mlp.gate_up_proj"},
 }};
+// For mixtures of experts. A tensor *_exps holds all experts of a layer; its other name is that of
+// an expert's tensor, without the number.
+constexpr std::array<NamePair, 7> kExperts = {{
+    {"ffn_gate_inp", "mlp.gate"},
+    {"ffn_gate_exps", "mlp.experts.gate_proj"},
+    {"ffn_up_exps", "mlp.experts.up_proj"},
+    {"ffn_down_exps", "mlp.experts.down_proj"},
+    {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
+    {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
+    {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
+}};
+constexpr std::array<NamePair, 4> kMixtralExperts = {{
+    {"ffn_gate_inp", "block_sparse_moe.gate"},
+    {"ffn_gate_exps", "block_sparse_moe.experts.w1"},
+    {"ffn_up_exps", "block_sparse_moe.experts.w3"},
+    {"ffn_down_exps", "block_sparse_moe.experts.w2"},
+}};
+constexpr std::array<NamePair, 2> kGlmNorms = {{
+    {"attn_norm", "input_layernorm"},
+    {"post_attention_norm", "post_attention_layernorm"},
+}};
+// A whole name after that of the layer, of glm4moe.
+constexpr NamePair kChoiceBias = {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"};
 constexpr std::string_view kGgufLayers = "blk.";
 constexpr std::string_view kCheckpointLayers = "model.layers.";
 // RoPE frequencies. They follow from the configuration; model/gguf/config.cc checks this.
@@ -63,9 +86,13 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 
 // The names of a layer's tensors. No name is in two of the tables, neither as a GGUF name nor as a
 // checkpoint name.
-using LayerNames = std::array<std::span<const NamePair>, 3>;
+using LayerNames = std::array<std::span<const NamePair>, 4>;
 LayerNames layer_names(std::string_view architecture) {
   LayerNames names = {kLayerNames, kNorms, kMlp};
+  const bool is_glm = is_one_of(architecture, {"glm4moe", "glm4_moe"});
+  if (is_glm || is_one_of(architecture, {"qwen3moe", "qwen3_moe"})) names[3] = kExperts;
+  if (is_one_of(architecture, {"llama", "mixtral"})) names[3] = kMixtralExperts;
+  if (is_glm) names[1] = kGlmNorms;
   if (is_one_of(architecture, {"gemma3", "gemma3_text", "olmo2"})) names[1] = kNormsWithOutputs;
   if (architecture == "phi3") names[2] = kFused;
   return names;
@@ -111,7 +138,9 @@ std::optional<std::string> translated(std::string_view name, const LayerNames& l
                                       std::string_view NamePair::*to, std::string_view from_layers,
                                       std::string_view to_layers) {
   if (const auto layer = layer_name(name, from_layers)) {
-    const auto rest = translated(layer->rest, layer_names, from, to);
+    const auto rest = layer->rest == kChoiceBias.*from
+                          ? std::string(kChoiceBias.*to)
+                          : translated(layer->rest, layer_names, from, to);
     if (!rest) return std::nullopt;
     return std::string(to_layers) + std::string(layer->number) + "." + *rest;
   }
@@ -142,6 +171,14 @@ Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
   return static_cast<int>(rows / heads);
 }
 
+// The number of the first layer that only predicts further tokens; such layers are the last ones.
+Result<int64_t> first_draft_layer(const GgufMetadata& metadata, const std::string& architecture) {
+  ASSIGN_OR_RETURN(const auto layers, metadata.whole(architecture + ".block_count", 0, INT32_MAX));
+  ASSIGN_OR_RETURN(const auto drafts,
+                   metadata.whole(architecture + ".nextn_predict_layers", 0, INT32_MAX));
+  return drafts.value_or(0) == 0 ? INT64_MAX : layers.value_or(0) - *drafts;
+}
+
 }  // namespace
 
 std::optional<std::string> checkpoint_tensor_name(std::string_view gguf_name,
@@ -161,9 +198,12 @@ Result<TensorFiles> gguf_tensors(GgufFiles files) {
   std::vector<TensorFiles::Located> tensors;
   ASSIGN_OR_RETURN(const std::string architecture,
                    files.metadata().required_text("general.architecture"));
+  ASSIGN_OR_RETURN(const int64_t first_draft, first_draft_layer(files.metadata(), architecture));
   for (const GgufFiles::Part& part : files.parts()) {
     for (const GgufTensor& tensor : part.header.tensors) {
       if (std::ranges::count(kRopeTensors, tensor.name) != 0) continue;
+      const auto layer = layer_name(tensor.name, kGgufLayers);
+      if (layer && std::stoll(std::string(layer->number)) >= first_draft) continue;
       const std::optional<std::string> name = checkpoint_tensor_name(tensor.name, architecture);
       if (!name) {
         return unsupported(tensor.name, "is a tensor that the supported architectures do not have");

@@ -29,6 +29,23 @@ inline Json minimal_config(const char* model_type = "llama", int layers = 3) {
           {"rms_norm_eps", 1e-6},        {"rope_theta", 10000.0}};
 }
 
+inline Json with(Json config, const char* key, Json value) {
+  config[key] = std::move(value);
+  return config;
+}
+
+inline Json without(Json config, const char* key) {
+  config.erase(key);
+  return config;
+}
+
+// Adds what all families of mixtures of experts need.
+inline void add_experts(Json& config) {
+  config["num_local_experts"] = 8;
+  config["num_experts_per_tok"] = 2;
+  config["moe_intermediate_size"] = 24;
+}
+
 inline ModelConfig parsed_config(const Json& config) {
   const auto result = parse_model_config(config);
   EXPECT_TRUE(result.ok()) << config.dump() << result.error().to_string();

@@ -11,6 +11,7 @@
 
 #include "cache/attention_pages.h"
 #include "tests/emulated.h"
+#include "tests/model/random_weights.h"
 #include "tests/model/stepping.h"
 #include "tests/seed.h"
 
@@ -36,33 +37,6 @@ ModelConfig tiny_config() {
   config.window = {0, 0};
   config.layer_rope = {LayerRope::kMain, LayerRope::kMain};
   return config;
-}
-
-std::vector<float> random_vector(Random& random, int n, double around) {
-  std::vector<float> values(static_cast<size_t>(n));
-  for (float& value : values) value = static_cast<float>(around + (random.unit() - 0.5) * 0.4);
-  return values;
-}
-
-// A random matrix; `memory` receives the memory in which it lies.
-PackedMatrix random_matrix(Random& random, int n, int k, std::vector<AlignedBytes>& memory) {
-  PackedMatrix matrix = describe_matrix(WeightType::kF32, MatrixLayout::kPanels16, n, k);
-  memory.push_back(allocate_aligned(matrix.bytes()));
-  matrix.data = memory.back().get();
-  for (int row = 0; row < n; ++row) set_row(matrix, row, random_vector(random, k, 0).data());
-  return matrix;
-}
-
-StackedMatrix random_stack(Random& random, std::vector<int> parts, int k,
-                           std::vector<AlignedBytes>& memory) {
-  StackedMatrix stack;
-  int n = 0;
-  for (const int part : parts) {
-    stack.offset.push_back(n);
-    n += round_up(part, kPanelChannels);
-  }
-  stack.matrices = {random_matrix(random, n, k, memory)};
-  return stack;
 }
 
 // A model that needs no file.

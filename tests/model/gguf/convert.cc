@@ -84,7 +84,7 @@ size_t count_of(const PlainTensor& tensor) {
 }
 
 bool is_matrix(const PlainTensor& tensor) {
-  return tensor.shape.size() == 2;
+  return tensor.shape.size() >= 2;
 }
 
 TensorType tensor_type_of(GgmlType type) {
@@ -119,13 +119,65 @@ PlainTensor interleaved(const PlainTensor& tensor, int64_t heads) {
   return result;
 }
 
+// The tensors with those of all experts of a layer as one, whose name lacks their number.
+PlainTensors with_joined_experts(const PlainTensors& tensors) {
+  constexpr std::string_view kExperts = ".experts.";
+  PlainTensors joined;
+  for (const auto& [name, tensor] : tensors) {
+    const size_t at = name.find(kExperts);
+    if (at == std::string::npos) {
+      joined.emplace(name, tensor);
+      continue;
+    }
+    const std::string before = name.substr(0, at + kExperts.size());
+    const std::string after = name.substr(name.find('.', before.size()) + 1);
+    PlainTensor& all = joined[before + after];
+    if (!all.shape.empty()) continue;
+    all.shape = {0, tensor.shape[0], tensor.shape[1]};
+    for (auto& experts = all.shape[0];; ++experts) {
+      const auto next = tensors.find(before + std::to_string(experts) + "." + after);
+      if (next == tensors.end()) break;
+      all.values.insert(all.values.end(), next->second.values.begin(), next->second.values.end());
+    }
+  }
+  return joined;
+}
+
+std::string architecture_of(const ModelConfig& config) {
+  if (config.model_type == "mistral" || config.model_type == "mixtral") return "llama";
+  if (config.model_type == "glm4_moe") return "glm4moe";
+  if (config.model_type == "qwen3_moe") return "qwen3moe";
+  return config.model_type;
+}
+
+void write_mixture(const ModelConfig& config, GgufWriter& out) {
+  const std::string name = architecture_of(config);
+  const MixtureConfig& mixture = config.mixture;
+  const auto u32 = [&](const char* key, int value) {
+    out.u32(name + "." + key, static_cast<uint32_t>(value));
+  };
+  u32("expert_count", mixture.experts);
+  u32("expert_used_count", mixture.chosen);
+  if (name == "llama") return;
+  u32("expert_feed_forward_length", mixture.intermediate_size);
+  if (name != "glm4moe") return;
+  u32("expert_shared_count", mixture.shared_intermediate_size / mixture.intermediate_size);
+  u32("leading_dense_block_count", static_cast<int>(std::ranges::count(mixture.layers, false)));
+  u32("expert_group_count", mixture.groups);
+  u32("expert_group_used_count", mixture.chosen_groups);
+  u32("expert_gating_func", 2);
+  u32("nextn_predict_layers", config.draft_layers);
+  out.f32(name + ".expert_weights_scale", mixture.scale);
+  out.flag(name + ".expert_weights_norm", mixture.normalizes);
+}
+
 void write_sizes(const ModelConfig& config, GgufWriter& out) {
-  const std::string name = config.model_type == "mistral" ? "llama" : config.model_type;
+  const std::string name = architecture_of(config);
   out.text("general.architecture", name).text("general.name", "converted");
   const auto u32 = [&](const char* key, int value) {
     out.u32(name + "." + key, static_cast<uint32_t>(value));
   };
-  u32("block_count", config.layers);
+  u32("block_count", config.layers + config.draft_layers);
   u32("context_length", config.context_tokens_max);
   u32("embedding_length", config.hidden_size);
   u32("feed_forward_length", config.intermediate_size);
@@ -133,10 +185,11 @@ void write_sizes(const ModelConfig& config, GgufWriter& out) {
   u32("attention.head_count_kv", config.kv_heads);
   u32("attention.key_length", config.head_dim);
   u32("attention.value_length", config.head_dim);
-  u32("rope.dimension_count", config.head_dim);
+  u32("rope.dimension_count", config.rope.rotary_dim(config.head_dim));
   if (config.model_type == "mistral") u32("attention.sliding_window", config.window.front());
   out.f32(name + ".attention.layer_norm_rms_epsilon", config.rms_norm_eps);
   out.f32(name + ".rope.freq_base", static_cast<float>(config.rope.theta));
+  if (config.mixture.experts > 0) write_mixture(config, out);
 }
 
 struct TokenList {
@@ -281,9 +334,9 @@ namespace {
 void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, const TypeOf& type_of,
                         GgufWriter& out, size_t begin, size_t end) {
   const ModelConfig config = parse_model_config(read_document(folder / "config.json")).value();
-  const bool is_llama = config.model_type == "llama" || config.model_type == "mistral";
+  const bool is_llama = architecture_of(config) == "llama";
   size_t index = 0;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : with_joined_experts(tensors)) {
     const size_t current = index++;
     if (current < begin || current >= end) continue;
     PlainTensor written = tensor;
@@ -296,6 +349,11 @@ void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, con
     const std::vector<uint64_t> dimensions(tensor.shape.rbegin(), tensor.shape.rend());
     out.tensor(gguf_tensor_name(name, config.model_type).value(), dimensions, stored,
                encode_values(written.values, stored));
+  }
+  for (int layer = 0; begin == 0 && layer < config.draft_layers; ++layer) {
+    const std::string draft =
+        "blk." + std::to_string(config.layers + layer) + ".nextn.eh_proj.weight";
+    out.tensor(draft, {1}, kGgmlF32, encode_values({1}, kGgmlF32));
   }
   if (begin != 0 || config.rope.scaling != RopeScaling::kLlama3) return;
   RopeConfig plain = config.rope;
