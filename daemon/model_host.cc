@@ -129,9 +129,10 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
                                                    ZmqContext& context, Compute& compute,
                                                    ThreadPool& packing, LoadProgress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, place.state_dir));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<Model> model,
-      load_model(place.model, model_options_of(options, place.label), packing, progress));
+  ModelOptions model_options = model_options_of(options, place.label);
+  model_options.memory = memory_limit();
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                   load_model(place.model, model_options, packing, progress));
   // If the folder is reached by a link, the model has the name of the link.
   if (!place.label.empty()) model->name = place.label;
   log_load(*model);

@@ -142,10 +142,13 @@ struct GenerationConfig {
   int top_k = 50;  // the Hugging Face default; 0 = off
   double min_p = 0;
   double repetition_penalty = 1;
+  // Sentences for a log: what the files ask for that cannot be done, and the consequence.
+  std::vector<std::string> problems;
 };
 
 // `generation` is generation_config.json or null; `config` is config.json, whose eos_token_id and
-// bos_token_id are used if `generation` does not have them. Errors: kInvalidArgument with the key
+// bos_token_id are used if `generation` does not have them. An end token beyond the vocabulary is
+// left out, with a sentence in `problems`. Errors: kInvalidArgument with the key
 // as field and the file that has it in the message.
 Result<GenerationConfig> parse_generation_config(const Json& generation, const Json& config,
                                                  int vocab_size);

@@ -1,5 +1,6 @@
 // Reads generation_config.json, and the keys that config.json has instead.
 #include <algorithm>
+#include <climits>
 
 #include "model/config.h"
 #include "model/config_error.h"
@@ -16,8 +17,9 @@ constexpr int kTopKDefault = 50;
 constexpr double kTemperatureMax = 100;
 constexpr double kRepetitionPenaltyMax = 100;
 
-// A number, a list of numbers, or null (no end token).
-Result<std::vector<int32_t>> read_end_tokens(const Json& source, int vocab_size) {
+// A number, a list of numbers, or null (no end token). Tokens that do not exist go to `unknown`.
+Result<std::vector<int32_t>> read_end_tokens(const Json& source, int vocab_size,
+                                             std::vector<int32_t>& unknown) {
   constexpr std::string_view kKey = "eos_token_id";
   std::vector<int32_t> tokens;
   const Json* value = find_field(source, kKey);
@@ -30,8 +32,8 @@ Result<std::vector<int32_t>> read_end_tokens(const Json& source, int vocab_size)
   }
   for (size_t i = 0; i < count; ++i) {
     const Json holder = {{kKey, value->is_array() ? (*value)[i] : *value}};
-    ASSIGN_OR_RETURN(const int64_t token, required_int(holder, kKey, 0, vocab_size - 1));
-    tokens.push_back(static_cast<int32_t>(token));
+    ASSIGN_OR_RETURN(const int64_t token, required_int(holder, kKey, 0, INT32_MAX));
+    (token < vocab_size ? tokens : unknown).push_back(static_cast<int32_t>(token));
   }
   return tokens;
 }
@@ -45,9 +47,16 @@ Status read_tokens(const Json& generation, const Json& config, int vocab_size,
   const auto source = [&](std::string_view key) -> const Json& {
     return file_of(key) == kGenerationFile ? generation : config;
   };
-  Result<std::vector<int32_t>> end_tokens = read_end_tokens(source("eos_token_id"), vocab_size);
+  std::vector<int32_t> unknown;
+  Result<std::vector<int32_t>> end_tokens =
+      read_end_tokens(source("eos_token_id"), vocab_size, unknown);
   if (!end_tokens.ok()) return in_file(std::move(end_tokens).error(), file_of("eos_token_id"));
   out.end_tokens = std::move(end_tokens).value();
+  for (const int32_t token : unknown) {
+    out.problems.push_back("eos_token_id " + std::to_string(token) + " (in " +
+                           std::string(file_of("eos_token_id")) + ") is beyond the vocabulary of " +
+                           std::to_string(vocab_size) + " tokens: it ends no generation");
+  }
   const Json& begin_source = source("bos_token_id");
   if (find_field(begin_source, "bos_token_id") == nullptr) return {};
   Result<int64_t> begin = required_int(begin_source, "bos_token_id", 0, vocab_size - 1);

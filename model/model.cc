@@ -1,5 +1,6 @@
 // Reads a Hugging Face model folder, file by file, and loads models of either form.
 #include "model/model.h"
+#include "model/memory_estimate.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -112,6 +113,26 @@ Error of_weights(Error error, const fs::path& path, const ModelConfig& config) {
   return in_terms_of_gguf(std::move(error), path, config.model_type);
 }
 
+// Whether the weights and a forward pass fit the memory.
+Status check_fits(const PackedWeights& weights, const ModelFiles& files, const WeightChoice& choice,
+                  int threads, const MemoryLimit& memory) {
+  ASSIGN_OR_RETURN(const MemoryEstimate needed,
+                   estimate_memory(files.config, weights.bytes,
+                                   {.weight_type = choice.plan.type,
+                                    .some_quantized = choice.some_quantized,
+                                    .threads = threads}));
+  const uint64_t bytes = needed.weights_bytes + needed.activation_bytes;
+  if (bytes <= static_cast<uint64_t>(memory.bytes)) return {};
+  const auto mib = [](uint64_t count) { return std::to_string(count >> 20) + " MiB"; };
+  const std::string limit = memory.set_by.empty() ? "this machine has" : memory.set_by + " allows";
+  return resource_exhausted(
+      "model", files.name + " needs " + mib(bytes) + " besides K and V (its weights " +
+                   mib(needed.weights_bytes) + " as " +
+                   describe_types(choice.plan.type, weights.types) + "), but " + limit + " " +
+                   mib(static_cast<uint64_t>(memory.bytes)) +
+                   ": take a smaller model, or fewer bits (--weights q4k or int4)");
+}
+
 void add_numbers(std::span<const double> numbers, Hasher& hasher) {
   hasher.field("numbers",
                std::span(reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size_bytes()));
@@ -180,14 +201,24 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
   const int64_t start_us = system_clock().monotonic_us();
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(ModelFiles files, read_files(path, options));
-  PackedCache cache(options.state_dir);
   const WeightChoice choice = choose_weights(files.tensors, options);
+  if (options.memory) {
+    // If the tensors cannot be described, loading them says why.
+    const auto weights = describe_weights(files.tensors, files.config, choice.plan, *kernels);
+    if (weights.ok()) {
+      RETURN_IF_ERROR(check_fits(*weights, files, choice, pool.threads(), *options.memory));
+    }
+  }
+  PackedCache cache(options.state_dir);
   LoadReport report;
   report.type_why = choice.why;
   Result<Weights> weights = load_weights(files.tensors, files.config, choice.plan, *kernels, pool,
                                          cache, report, progress);
   if (!weights.ok()) return of_weights(std::move(weights).error(), path, files.config);
   for (std::string& problem : files.text.templates.problems()) {
+    report.warnings.push_back(std::move(problem));
+  }
+  for (std::string& problem : files.generation.problems) {
     report.warnings.push_back(std::move(problem));
   }
   report.load_us = system_clock().monotonic_us() - start_us;

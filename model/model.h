@@ -8,6 +8,7 @@
 
 #include "base/context_extension.h"
 #include "base/hash.h"
+#include "base/memory_limit.h"
 #include "base/result.h"
 #include "cache/kv_view.h"
 #include "kernels/kernels.h"
@@ -36,6 +37,8 @@ struct ModelOptions {
   std::filesystem::path chat_template = {};
   // The RoPE scaling to use instead of the model's own (model/extend_context.h).
   std::optional<ContextExtension> rope_scaling = {};
+  // Refuse a model that does not fit this memory, even without K and V; nullopt: try to load it.
+  std::optional<MemoryLimit> memory = {};
 };
 
 // Immutable after load; any thread.
@@ -95,8 +98,9 @@ Status check_model(const std::filesystem::path& path, const ModelOptions& option
 
 // Loads a model. `pool` packs the weights; `progress`, unless null, is told of the weights. Trouble
 // with the state directory becomes a warning in Model::load. Errors: kNotFound (field = path),
-// kInvalidArgument, kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left
-// allocated.
+// kInvalidArgument, kUnsupported, kDataCorrupt, each with the file or key as field;
+// kResourceExhausted, field "model", for one larger than options.memory, before anything is
+// allocated. Nothing is left allocated.
 Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& path,
                                           const ModelOptions& options, ThreadPool& pool,
                                           LoadProgress* progress = nullptr);

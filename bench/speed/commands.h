@@ -29,6 +29,9 @@ struct KernelOptions {
   bool libraries = false;  // compare with OpenBLAS and oneDNN
 };
 
+// The most sequences that `decode` computes together: rows of one pass through the decoder.
+inline constexpr int64_t kBatchMax = 512;
+
 struct ModelBenchOptions {
   CommonOptions common;
   std::string model_dir;
@@ -40,7 +43,7 @@ struct ModelBenchOptions {
   int64_t depth = 0;             // prefill: the number of tokens before the measured ones
   std::vector<int64_t> depths;   // decode: as `depth`, several; empty: the usual ones
   std::vector<std::string> attention = {"dense"};
-  int64_t shared_prefix = 0;     // decode: also with this many common tokens; 0: not
+  int64_t shared_prefix = 0;  // decode: also with this many common tokens; 0: not
   // The memory of K and V of one sequence: what it has more is read from a file. 0: all that it
   // needs.
   int64_t kv_memory = 0;

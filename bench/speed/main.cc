@@ -16,7 +16,6 @@ namespace {
 
 // Longer lengths are typing errors: the longest contexts have some ten million tokens.
 constexpr int64_t kTokensMax = int64_t{1} << 24;
-constexpr int64_t kBatchMax = 512;  // rows of one pass through the decoder
 constexpr int64_t kRepeatsMax = 1000;
 
 void add_common(CLI::App* command, CommonOptions& options) {

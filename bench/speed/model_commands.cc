@@ -79,6 +79,9 @@ struct BenchSequence {
   std::vector<uint8_t*> pages;
   SpilledChain* spilled = nullptr;
   int64_t indexed_pages = 0;
+  // Sequences that are decoded together have different tokens: otherwise all would choose the same
+  // experts of a mixture.
+  int64_t first_token = 0;
 };
 
 // A model, random tokens, and the pages into which their K and V are computed.
@@ -126,7 +129,7 @@ class Bench {
     bench->transformer_ = std::make_unique<Transformer>(model.config, model.weights, *setup.kernels,
                                                         model.kv_layout, *setup.pool);
     std::mt19937_64 random(1);
-    for (int64_t i = 0; i < model.config.context_tokens_max + 1; ++i) {
+    for (int64_t i = 0; i < model.config.context_tokens_max + 1 + kBatchMax; ++i) {
       bench->ids_.push_back(static_cast<int32_t>(random() % model.config.vocab_size));
     }
     add_peak(bench->header_, setup);
@@ -206,7 +209,7 @@ class Bench {
 
   // Brings the pages of tokens [begin, end) into memory, and returns the slice of these tokens.
   Result<Slice> slice_of(BenchSequence& sequence, int64_t begin, int64_t end, int outputs) {
-    const auto ids = std::span(ids_).subspan(begin, end - begin);
+    const auto ids = std::span(ids_).subspan(sequence.first_token + begin, end - begin);
     // The pages from `begin` on are filled anew.
     sequence.indexed_pages = std::min(sequence.indexed_pages, begin / kPageTokens);
     int64_t* const indexed = mode_.selected > 0 ? &sequence.indexed_pages : nullptr;
@@ -253,7 +256,7 @@ Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
       std::memcpy(own[j], result[0].pages[common + j], page_bytes);
     }
     pages.insert(pages.end(), own.begin(), own.end());
-    result.push_back({std::move(pages)});
+    result.push_back({std::move(pages), nullptr, 0, i});
   }
   return result;
 }

@@ -39,11 +39,17 @@ Result<Json> end_tokens(const GgufMetadata& metadata) {
   return ordered;
 }
 
+// Removes the names of files that a GGUF file stands for.
+void remove_file_names(std::string& text) {
+  for (const std::string_view file : {" (in config.json)", " (in generation_config.json)"}) {
+    const size_t at = text.find(file);
+    if (at != std::string::npos) text.erase(at, file.size());
+  }
+}
+
 // Turns an error about a key of generation_config.json into one about the metadata.
 Error in_terms_of_metadata(Error error) {
-  for (const std::string_view file : {" (in config.json)", " (in generation_config.json)"}) {
-    if (error.message.ends_with(file)) error.message.resize(error.message.size() - file.size());
-  }
+  remove_file_names(error.message);
   if (error.field == "eos_token_id" || error.field == "bos_token_id") {
     error.field = "tokenizer.ggml." + error.field;
   }
@@ -69,6 +75,7 @@ Result<GenerationConfig> gguf_generation_config(const GgufFiles& files, int voca
   if (top_k) generation["top_k"] = *top_k;
   Result<GenerationConfig> parsed = parse_generation_config(generation, Json(), vocab_size);
   if (!parsed.ok()) return in_terms_of_metadata(std::move(parsed).error());
+  for (std::string& problem : parsed->problems) remove_file_names(problem);
   return parsed;
 }
 

@@ -87,13 +87,26 @@ TEST(GenerationConfig, end_tokens_are_a_number_or_a_list) {
   EXPECT_EQ(parsed_generation({{"eos_token_id", Json::array()}}).end_tokens, TokenIds());
   EXPECT_EQ(parsed_generation({{"eos_token_id", Json(TokenIds(64, 5))}}).end_tokens.size(), 64u);
   expect_invalid_generation({{"eos_token_id", Json(TokenIds(65, 5))}}, "eos_token_id");
-  for (const Json& bad : {Json(-1), Json(kVocab), Json("2"), Json(2.0), Json(true), kEmpty,
-                          Json(UINT64_MAX), Json(INT64_MIN)}) {
+  for (const Json& bad : {Json(-1), Json("2"), Json(2.0), Json(true), kEmpty, Json(UINT64_MAX),
+                          Json(INT64_MIN), Json(int64_t{1} << 31)}) {
     expect_invalid_generation({{"eos_token_id", bad}}, "eos_token_id");
     expect_invalid_generation({{"eos_token_id", Json::array({1, bad})}}, "eos_token_id");
   }
   expect_invalid_generation({{"eos_token_id", Json::array({1, nullptr})}}, "eos_token_id");
   expect_invalid_generation({{"eos_token_id", Json::array({Json::array({1})})}}, "eos_token_id");
+}
+
+TEST(GenerationConfig, leaves_out_end_tokens_beyond_the_vocabulary_and_says_so) {
+  const GenerationConfig some = parsed_generation({{"eos_token_id", {2, kVocab, 5}}});
+  EXPECT_EQ(some.end_tokens, TokenIds({2, 5}));
+  EXPECT_EQ(some.problems,
+            std::vector<std::string>{"eos_token_id 1000 (in generation_config.json) is beyond the "
+                                     "vocabulary of 1000 tokens: it ends no generation"});
+  const GenerationConfig none = parsed_generation(nullptr, {{"eos_token_id", INT32_MAX}});
+  EXPECT_EQ(none.end_tokens, TokenIds());
+  ASSERT_EQ(none.problems.size(), 1u);
+  EXPECT_NE(none.problems[0].find("(in config.json)"), std::string::npos);
+  EXPECT_TRUE(parsed_generation({{"eos_token_id", 2}}).problems.empty());
 }
 
 TEST(GenerationConfig, wins_over_config_json) {
@@ -106,8 +119,8 @@ TEST(GenerationConfig, wins_over_config_json) {
   EXPECT_EQ(both.end_tokens, TokenIds({3, 4}));
   EXPECT_EQ(both.begin_token, 5);
   EXPECT_EQ(parsed_generation({{"eos_token_id", nullptr}}, config).end_tokens, TokenIds({7}));
-  expect_invalid_generation(nullptr, "eos_token_id", {{"eos_token_id", kVocab}});
-  EXPECT_EQ(parsed_generation({{"eos_token_id", 3}}, {{"eos_token_id", kVocab}}).end_tokens,
+  expect_invalid_generation(nullptr, "eos_token_id", {{"eos_token_id", -1}});
+  EXPECT_EQ(parsed_generation({{"eos_token_id", 3}}, {{"eos_token_id", -1}}).end_tokens,
             TokenIds({3}));
 }
 

@@ -377,5 +377,23 @@ TEST(RootKey, one_changed_weight_changes_the_digest) {
   EXPECT_EQ(digests.size(), 2u);
 }
 
+TEST(LoadModel, refuses_a_model_that_is_larger_than_the_memory) {
+  ModelOptions options = {WeightType::kInt8, KvType::kInt8, Isa::kScalar};
+  options.memory = MemoryLimit{int64_t{1} << 20, "/sys/fs/cgroup/memory.max"};
+  const auto model = load_model(demo_model_dir(), options, two_threads());
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(model.error().field, "model");
+  for (const char* part :
+       {"demo needs ", " as int8), but /sys/fs/cgroup/memory.max allows 1 MiB", "--weights q4k"}) {
+    EXPECT_NE(model.error().message.find(part), std::string::npos) << model.error().to_string();
+  }
+  options.memory = MemoryLimit{int64_t{1} << 40, ""};
+  EXPECT_TRUE(load_model(demo_model_dir(), options, two_threads()).ok());
+  // Other errors come first.
+  options.memory = MemoryLimit{1, ""};
+  EXPECT_EQ(load_model("/nowhere", options, two_threads()).error().code, ErrorCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace cascade::testing

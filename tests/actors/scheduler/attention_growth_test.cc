@@ -38,7 +38,7 @@ TEST(AttentionGrowth, counts_the_experts_that_a_token_uses) {
                     .intermediate_size = 8,
                     .shared_intermediate_size = 16};
   // 16 channels in the first layer, twice 8 and 16 in the second.
-  EXPECT_DOUBLE_EQ(attention_growth(config), 16.0 / (8 * (2 * 24 + 3 * 48)));
+  EXPECT_DOUBLE_EQ(attention_growth(config), 32.0 / (8 * (2 * 24 + 3 * 48)));
 }
 
 TEST(AttentionGrowth, of_a_model_without_layers_is_zero) {
