@@ -105,9 +105,10 @@ struct LoadReport {
 // The digest is the same either way.
 // Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type, or a tensor
 // of a decoder layer that `config` has no use for: the results would not be the model's),
-// kDataCorrupt (a value that is not finite; in matrices when they are packed).
-// kResourceExhausted, field "weights". Trouble with the cache is a warning in `report`. `progress`,
-// unless null, is told of the bytes of all tensors and of packed weights that are read.
+// kDataCorrupt (a value that is not finite; in matrices when they are packed), and kUnsupported
+// also for a value that a matrix cannot hold. kResourceExhausted, field "weights". Trouble with the
+// cache is a warning in `report`. `progress`, unless null, is told of the bytes of all tensors and
+// of packed weights that are read.
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config,
                              const WeightPlan& plan, const Kernels& kernels, ThreadPool& pool,
                              PackedCache& cache, LoadReport& report,

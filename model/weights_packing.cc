@@ -38,10 +38,11 @@ struct Task {
   uint64_t offset;     // kPack: of the panel among the bytes of all matrices
 };
 
-// Whether a matrix of `type` can hold these values. A K-quant has f16 units: the largest offset is
-// 63 of them.
+// What a K-quant holds: it has f16 units, and the largest offset is 63 of them.
+constexpr float kOffsetMax = 63 * 65504.0f;
+
+// Whether a matrix of `type` can hold these values.
 bool fit(WeightType type, std::span<const float> values) {
-  constexpr float kOffsetMax = 63 * 65504.0f;
   if (is_k_quant(type)) return all_below(values, std::bit_cast<uint32_t>(kOffsetMax));
   return type == WeightType::kBf16 ? all_finite_in_bf16(values) : all_finite(values);
 }
@@ -73,7 +74,7 @@ bool pack_as_it_is(const Tensor& tensor, const PackedMatrix& matrix, int begin, 
   return finite;
 }
 
-// False if a value of the tensor is not finite, or would not be finite in the matrix.
+// False if the matrix cannot hold a value of the tensor.
 bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t* out) {
   const PackedMatrix& matrix = *job.matrix;
   const int begin = static_cast<int>(panel) * kPanelChannels;
@@ -109,8 +110,8 @@ class Packing {
     for (const PackJob& job : jobs) job_of_[job.tensor] = &job;
   }
 
-  // The first tensor with a value that is not finite; nullptr if there is none.
-  const NamedTensor* run() {
+  // The job of the first tensor with a value that its matrix cannot hold; nullptr if there is none.
+  const PackJob* run() {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const size_t bytes = tensors_[i].tensor.bytes.size();
       for (size_t begin = 0; begin < bytes; begin += TensorDigest::kPieceBytes) {
@@ -122,7 +123,7 @@ class Packing {
       }
     }
     work_off();
-    return damaged_ < tensors_.size() ? &tensors_[damaged_] : nullptr;
+    return unfit_ < tensors_.size() ? job_of_[unfit_] : nullptr;
   }
 
  private:
@@ -167,7 +168,7 @@ class Packing {
       if (task.what == Task::What::kPack &&
           !pack_panel(tensors_[task.tensor].tensor, *task.job, task.index,
                       out + (task.offset - packed_begin_))) {
-        found_damaged(task.tensor);
+        found_unfit(task.tensor);
       }
     });
     for (const auto& [tensor, begin, end] : window_) {
@@ -182,9 +183,9 @@ class Packing {
   }
 
   // May be called from any thread.
-  void found_damaged(size_t tensor) {
-    size_t first = damaged_;
-    while (tensor < first && !damaged_.compare_exchange_weak(first, tensor)) {
+  void found_unfit(size_t tensor) {
+    size_t first = unfit_;
+    while (tensor < first && !unfit_.compare_exchange_weak(first, tensor)) {
     }
   }
 
@@ -198,8 +199,25 @@ class Packing {
   size_t window_bytes_ = 0;
   std::vector<Task> hashes_, panels_;           // of the window
   uint64_t packed_begin_ = 0, packed_end_ = 0;  // of the window, in the bytes of all matrices
-  std::atomic<size_t> damaged_ = SIZE_MAX;      // the first damaged tensor
+  std::atomic<size_t> unfit_ = SIZE_MAX;        // the first tensor with values that do not fit
 };
+
+// The error of a tensor with values that its matrix cannot hold.
+Error does_not_fit(const NamedTensor& named, const PackedMatrix& matrix) {
+  const Tensor& tensor = named.tensor;
+  std::vector<float> row(static_cast<size_t>(matrix.k));
+  bool bf16_holds = true;
+  for (size_t i = 0; i < static_cast<size_t>(tensor.shape[0]); ++i) {
+    read_elements(tensor, i * row.size(), row.size(), row.data());
+    if (!all_finite(row)) return not_finite(named.name);
+    bf16_holds &= all_finite_in_bf16(row);
+  }
+  const std::string type(to_string(matrix.type));
+  const char* limit = is_k_quant(matrix.type) ? "4126752" : "3.39e38";
+  return unsupported(named.name, "has values of a magnitude of " + std::string(limit) +
+                                     " or more, which " + type + " cannot hold: --weights " +
+                                     (bf16_holds ? "bf16" : "f32") + ", int8 or int4 can");
+}
 
 }  // namespace
 
@@ -250,16 +268,14 @@ Digest TensorDigest::finish() const {
 }
 
 Error not_finite(const std::string& tensor) {
-  return data_corrupt(tensor,
-                      "has values that are infinite, not numbers, or too large for the type that "
-                      "weights are packed as: its file is damaged");
+  return data_corrupt(tensor, "has values that are infinite or not numbers: its file is damaged");
 }
 
 Status pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
                     TensorDigest* digest, PackedSink& sink, ThreadPool& pool,
                     LoadProgress* progress) {
-  const NamedTensor* damaged = Packing(tensors, jobs, digest, &sink, pool, progress).run();
-  if (damaged != nullptr) return not_finite(damaged->name);
+  const PackJob* unfit = Packing(tensors, jobs, digest, &sink, pool, progress).run();
+  if (unfit != nullptr) return does_not_fit(tensors[unfit->tensor], *unfit->matrix);
   return {};
 }
 

@@ -53,16 +53,15 @@ class TensorDigest {
 // Memory that has been read is released, so the tensors take only some 32 MiB of memory. The
 // matrices lie in the order of `jobs`, which is that of the tensors. `digest` may be nullptr.
 // `progress`, unless null, expects the bytes of all tensors already, and advances by them. Errors:
-// not_finite(), of the first tensor of a job that has such a value; the packed bytes are of no use
-// then.
+// not_finite(), of the first tensor of a job that has such a value, or kUnsupported if all its
+// values are finite, but its matrix cannot hold them; the packed bytes are of no use then.
 [[nodiscard]] Status pack_tensors(std::span<const NamedTensor> tensors,
                                   std::span<const PackJob> jobs, TensorDigest* digest,
                                   PackedSink& sink, ThreadPool& pool,
                                   LoadProgress* progress = nullptr);
 
-// kDataCorrupt: a value of the tensor is infinite or a NaN, or becomes so in bf16. One such weight
-// makes every logit infinite or a NaN; where activations are quantised, the result looks like any
-// other answer.
+// kDataCorrupt: a value of the tensor is infinite or a NaN. One such weight makes every logit
+// infinite or a NaN; where activations are quantised, the result looks like any other answer.
 Error not_finite(const std::string& tensor);
 
 // Computes the digest alone. `progress`: as in pack_tensors().

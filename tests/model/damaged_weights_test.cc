@@ -70,13 +70,25 @@ TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_and_in_k_quants) {
   EXPECT_TRUE(load_as(WeightType::kBf16, 0x1.fep127f).ok());
   const auto beyond = load_as(WeightType::kBf16, -kLargest);
   ASSERT_FALSE(beyond.ok());
+  EXPECT_EQ(beyond.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(beyond.error().field, name);
+  EXPECT_EQ(beyond.error().message,
+            "has values of a magnitude of 3.39e38 or more, which bf16 cannot hold: --weights f32, "
+            "int8 or int4 can");
   // A K-quant holds offsets of up to 63 times the largest f16.
   for (const WeightType type : {WeightType::kQ4K, WeightType::kQ5K, WeightType::kQ6K}) {
     EXPECT_TRUE(load_as(type, -4.1e6f).ok()) << to_string(type);
     const auto too_large = load_as(type, 4.2e6f);
     ASSERT_FALSE(too_large.ok()) << to_string(type);
+    EXPECT_EQ(too_large.error().code, ErrorCode::kUnsupported) << "the file is sound";
     EXPECT_EQ(too_large.error().field, name);
+    EXPECT_EQ(too_large.error().message, "has values of a magnitude of 4126752 or more, which " +
+                                             std::string(to_string(type)) +
+                                             " cannot hold: --weights bf16, int8 or int4 can");
+    EXPECT_TRUE(load_as(WeightType::kBf16, 4.2e6f).ok());
+    const auto infinite = load_as(type, -kInfinity);
+    ASSERT_FALSE(infinite.ok()) << to_string(type);
+    EXPECT_EQ(infinite.error().code, ErrorCode::kDataCorrupt);
   }
 }
 
