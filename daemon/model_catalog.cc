@@ -118,7 +118,8 @@ Result<ModelSize> model_size(const std::string& path, const DaemonOptions& optio
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
   const WeightChoice choice = choose_weights(files, model_options_of(options));
   const WeightPlan& plan = choice.plan;
-  ASSIGN_OR_RETURN(const PackedWeights weights, describe_weights(files, config, plan, *kernels));
+  ASSIGN_OR_RETURN(const PackedWeights weights,
+                   describe_model_weights(path, files, config, plan, *kernels));
   MemoryDemand demand = {.weight_type = plan.type,
                          .some_quantized = choice.some_quantized,
                          .kv_type = options.kv_type,

@@ -187,12 +187,20 @@ Result<TensorFiles> open_model_tensors(const fs::path& path) {
   return is_gguf_file(path) ? open_gguf_tensors(path) : TensorFiles::open(path);
 }
 
+Result<PackedWeights> describe_model_weights(const fs::path& path, const TensorFiles& files,
+                                             const ModelConfig& config, const WeightPlan& plan,
+                                             const Kernels& kernels) {
+  auto weights = describe_weights(files, config, plan, kernels);
+  if (!weights.ok()) return of_weights(std::move(weights).error(), path, config);
+  return weights;
+}
+
 Status check_model(const fs::path& path, const ModelOptions& options) {
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const ModelFiles files, read_files(path, options));
-  const auto weights = describe_weights(files.tensors, files.config,
-                                        choose_weights(files.tensors, options).plan, *kernels);
-  if (!weights.ok()) return of_weights(weights.error(), path, files.config);
+  const auto weights = describe_model_weights(
+      path, files.tensors, files.config, choose_weights(files.tensors, options).plan, *kernels);
+  if (!weights.ok()) return weights.error();
   return {};
 }
 

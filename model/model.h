@@ -91,6 +91,12 @@ Result<TensorFiles> open_model_tensors(const std::filesystem::path& path);
 // `options` name the type.
 WeightChoice choose_weights(const TensorFiles& files, const ModelOptions& options);
 
+// describe_weights() of the model that lies at `path`; `config` and `files` are its own. Its errors
+// name a GGUF file and the tensor of that file.
+Result<PackedWeights> describe_model_weights(const std::filesystem::path& path,
+                                             const TensorFiles& files, const ModelConfig& config,
+                                             const WeightPlan& plan, const Kernels& kernels);
+
 // Does all that load_model() does before it packs weights: reads the configuration, the tokenizer,
 // the template and the tensors' tables, and looks for every tensor. Loading may then still fail for
 // lack of memory, or because a matrix has values that are not finite. Errors as load_model.

@@ -103,7 +103,7 @@ Status estimate(const EstimateOptions& options) {
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
   const WeightChoice choice = choose_weights(files, model);
   ASSIGN_OR_RETURN(const PackedWeights weights,
-                   describe_weights(files, config, choice.plan, *kernels));
+                   describe_model_weights(path, files, config, choice.plan, *kernels));
   const MemoryLimit memory = memory_limit();
   EstimateFacts facts = {.model = path,
                          .types = {.weight_type = choice.plan.type,

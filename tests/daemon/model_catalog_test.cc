@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/file.h"
 #include "tests/shared_dir.h"
 #include "tests/temporary_folder.h"
 
@@ -127,6 +128,18 @@ TEST_F(Catalogs, estimate_weights_by_their_type_and_the_whole_kv_budget) {
   ASSERT_TRUE(f32.ok());
   EXPECT_NEAR(static_cast<double>(f32->weights) / static_cast<double>(bf16->weights), 2, 0.1);
   EXPECT_FALSE(model_size(folder.path().native(), options).ok());
+}
+
+TEST_F(Catalogs, name_the_tensor_and_the_gguf_file_that_lacks_it) {
+  const std::string name = "blk.0.attn_q.weight";
+  const fs::path source = testing::fixtures_dir() / "gguf-types/tiny-Q4_K_M.gguf";
+  std::string bytes = *read_file(source, 64 << 20);
+  bytes.replace(bytes.find(name), name.size(), "blk.9.attn_q.weight");
+  write("missing.gguf", bytes);
+  const auto size = model_size(folder.path() / "missing.gguf", options);
+  ASSERT_FALSE(size.ok());
+  EXPECT_EQ(size.error().field, name);
+  EXPECT_THAT(size.error().message, HasSubstr("missing.gguf"));
 }
 
 TEST_F(Catalogs, give_each_model_what_was_chosen_for_it) {
