@@ -34,9 +34,11 @@ constexpr Setting kSettings[] = {
      "Scaling changes all answers, also those to short prompts."},
     {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4, q4k, q5k, q6k", 0,
      0, false, "number type of the weights; auto: the types that suit the model's files",
-     "auto keeps the files' values, exactly or nearly: plain numbers become bf16, Q4_0 becomes "
-     "int4, K-quants (Q3_K to Q6_K) stay as they are, and other GGUF blocks become int8. int8 is "
-     "nearly twice as fast as bf16 and costs 0.1 % of perplexity (docs/QUALITY.md)."},
+     "auto keeps the files' values, exactly or nearly: Q4_K, Q5_K and Q6_K stay as they are, and "
+     "Q3_K becomes q6k, with twice its bytes. All other matrices depend on what most bytes of the "
+     "files are: plain numbers, then they become bf16; K-quants or Q4_0, then they become int4 if "
+     "they are Q4_0, else int8; other blocks, then int8. int8 is nearly twice as fast as bf16 and "
+     "costs 0.1 % of perplexity (docs/QUALITY.md)."},
     {"kv", Kind::kChoice, kModel, "int8", "", "f32, bf16, fp16, fp8, int8", 0, 0, false,
      "number type of the KV cache",
      "int8 takes half of the memory of bf16 and costs 0.03 % of perplexity."},
