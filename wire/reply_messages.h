@@ -353,7 +353,7 @@ struct ModelInfo {
   bool is_default = false;    // always loaded; answers requests that name no other model
   std::string path;           // for tenant "local"; others: empty
   std::string format;         // "folder", "gguf"
-  std::string weight_type;    // of a loaded model: as the daemon has loaded it
+  std::string weight_type;    // all types, as in StatusReply; empty: not known (see `problem`)
   int64_t disk_bytes = 0;     // of its files
   int64_t weights_bytes = 0;  // as they are packed in memory
   int64_t kv_bytes = 0;       // the most that its K and V may take

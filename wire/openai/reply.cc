@@ -76,7 +76,8 @@ OrderedJson encode_model(const wire::ModelInfo& info, const wire::StatusReply& s
   model["loaded"] = info.state == "loaded";
   OrderedJson& meta = model["meta"];
   if (info.is_default) meta["model_type"] = status.model_type;
-  meta["weight_type"] = status.weight_type;
+  const std::string& weights = info.is_default ? status.weight_type : info.weight_type;
+  if (!weights.empty()) meta["weight_type"] = weights;
   meta["kv_type"] = status.kv_type;
   meta["state"] = info.state;
   meta["format"] = info.format;
