@@ -13,6 +13,7 @@
 #include "model/incomplete_file.h"
 #include "model/model_files.h"
 #include "model/safetensors.h"
+#include "model/sampler.h"
 #include "model/template_files.h"
 #include "model/transformer.h"
 
@@ -282,6 +283,22 @@ Digest Model::root_key(std::string_view tenant) const {
   for (const LayerRope rope : config.layer_rope) {
     hasher.field("layer rope", static_cast<uint64_t>(rope));
   }
+  return hasher.finish();
+}
+
+Digest Model::answer_key() const {
+  Hasher hasher;
+  hasher.field("k and v", root_key("")).field("sampling", uint64_t{kSamplingVersion});
+  const double numbers[] = {config.logit_soft_cap,
+                            config.logit_multiplier,
+                            generation.do_sample ? 1.0 : 0.0,
+                            generation.temperature,
+                            generation.top_p,
+                            static_cast<double>(generation.top_k),
+                            generation.min_p,
+                            generation.repetition_penalty};
+  add_numbers(numbers, hasher);
+  hasher.field("end tokens", std::span<const int32_t>(generation.end_tokens));
   return hasher.finish();
 }
 

@@ -61,6 +61,8 @@ struct Model {
 
   // The root of all chains of `tenant`: digests everything that K and V depend on besides tokens.
   Digest root_key(std::string_view tenant) const;
+  // Digests everything that an answer depends on besides its prompt's tokens and its request.
+  Digest answer_key() const;
 };
 
 // Below, a path is that of a Hugging Face model folder, of a GGUF file, or of the first part of a

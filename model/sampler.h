@@ -12,6 +12,9 @@
 
 namespace cascade {
 
+// Raised when the same logits and seed give another token than before.
+inline constexpr uint32_t kSamplingVersion = 2;
+
 // The caller checks the ranges (wire/messages.h SamplingParams).
 struct SamplerParams {
   double temperature = 0;  // 0 = the most likely token

@@ -21,6 +21,7 @@ void fields(A& a, M& m) {
   a.required("model_type", m.model_type);
   a.required("weight_type", m.weight_type);
   a.required("kv_type", m.kv_type);
+  a.optional("fingerprint", m.fingerprint);
   a.required("isa", m.isa);
   a.required("threads", m.threads);
   a.required("context_tokens_max", m.context_tokens_max);
@@ -63,6 +64,7 @@ template <class A, Is<Accepted> M>
 void fields(A& a, M& m) {
   a.required("queue_position", m.queue_position);
   a.optional("output_id", m.output_id);
+  a.optional("fingerprint", m.fingerprint);
 }
 
 template <class A, Is<Progress> M>

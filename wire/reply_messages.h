@@ -29,7 +29,10 @@ struct StatusReply {
   std::string model_type;   // "qwen3"
   std::string weight_type;  // all types of its weights: "bf16", "q4k and q6k"
   std::string kv_type;      // "bf16"
-  std::string isa;          // "avx512"
+  // Names the version, the model, and all that its answers depend on besides the request: with the
+  // same one, the same prompt and seed give the same answer.
+  std::string fingerprint;
+  std::string isa;  // "avx512"
   int32_t threads = 0;
   int32_t context_tokens_max = 0;
   int64_t weight_bytes = 0;
@@ -75,6 +78,7 @@ struct StatusReply {
 struct Accepted {
   int32_t queue_position = 0;  // requests before it
   std::string output_id{};     // the id that a retained output will have; else empty
+  std::string fingerprint{};   // as in StatusReply, of the model that answers
 };
 
 // How far a request has got. Sent at least every second while a stream is silent.

@@ -5,7 +5,6 @@
 
 #include "actors/http/content_coding.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/random.h"
 #include "base/sanitized.h"
 #include "base/tenant.h"
@@ -16,9 +15,6 @@ namespace cascade {
 namespace {
 
 using openai::ApiError;
-
-// Raised when the same logits and seed give another token than before.
-constexpr uint64_t kSamplingVersion = 2;
 
 ApiError request_error(int status, const char* code, std::string message) {
   ApiError error;
@@ -264,15 +260,7 @@ std::optional<ApiError> Api::choose_model(HttpCall& call, const std::string& ask
 
 openai::ReplyContext Api::context(const HttpCall& call, const std::string& id) const {
   const std::string& model = call.model.empty() ? status_->model : call.model;
-  return {id, model, fingerprint(model), system_clock().wall_us() / 1'000'000};
-}
-
-std::string Api::fingerprint(const std::string& model) const {
-  Hasher hasher;
-  hasher.field("version", status_->version).field("model", model);
-  hasher.field("weights", status_->weight_type).field("kv", status_->kv_type);
-  hasher.field("sampling", kSamplingVersion);
-  return "fp_" + hasher.finish().hex().substr(0, 16);
+  return {id, model, "", system_clock().wall_us() / 1'000'000};
 }
 
 Task<> Api::watch_status() {

@@ -79,8 +79,8 @@ class Api {
   // Chooses the model of this name or alias for the call, unless the name is empty. Returns the
   // error of a name that no model can have.
   std::optional<openai::ApiError> choose_model(HttpCall& call, const std::string& asked) const;
+  // Without the fingerprint, which comes with wire::Accepted.
   openai::ReplyContext context(const HttpCall& call, const std::string& id) const;
-  std::string fingerprint(const std::string& model) const;
 
   // api_generate.cc
   Task<bool> chat(HttpCall& call);

@@ -104,13 +104,12 @@ Task<bool> Api::chat(HttpCall& call) {
   name_ignored_tools(call, decoded->ignored_tools);
   Choices choices(link_, call.tenant, call.model, openai::choices_of(decoded->request, decoded->n));
   const WatchedExchange watched(call.connection, choices);
-  const openai::ReplyContext about = context(call, random_id("chatcmpl"));
-  openai::ChatStream stream(about, *decoded);
+  openai::ChatStream stream(context(call, random_id("chatcmpl")), *decoded);
   const Generation generation = {decoded->request.stream, decoded->request.logprobs,
                                  wire::goes_on_with_text(decoded->request), decoded->grammar_param,
                                  "messages"};
   const auto encode = [&](std::span<const openai::Answer> answers) {
-    return openai::encode_chat(about, *decoded, answers);
+    return openai::encode_chat(stream.context(), *decoded, answers);
   };
   const bool sent = co_await answer_generation(call, choices, generation, stream, encode);
   co_return sent;
@@ -153,12 +152,11 @@ Task<bool> Api::complete(HttpCall& call) {
   }
   Choices choices(link_, call.tenant, call.model, openai::requests_of(*decoded));
   const WatchedExchange watched(call.connection, choices);
-  const openai::ReplyContext about = context(call, random_id("cmpl"));
-  openai::CompletionStream stream(about, *decoded, echoes->texts);
+  openai::CompletionStream stream(context(call, random_id("cmpl")), *decoded, echoes->texts);
   const Generation generation = {decoded->request.stream, decoded->request.logprobs,
                                  /*goes_on=*/true, decoded->grammar_param, "prompt"};
   const auto encode = [&](std::span<const openai::Answer> answers) {
-    return openai::encode_completion(about, *decoded, echoes->texts, answers);
+    return openai::encode_completion(stream.context(), *decoded, echoes->texts, answers);
   };
   const bool sent = co_await answer_generation(call, choices, generation, stream, encode);
   co_return sent;

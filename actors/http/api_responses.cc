@@ -233,11 +233,10 @@ Task<bool> Api::respond(HttpCall& call) {
   name_ignored_tools(call, decoded->ignored_tools);
   Choices choices(link_, call.tenant, call.model, {decoded->request});
   const WatchedExchange watched(call.connection, choices);
-  const openai::ReplyContext reply_context = context(call, random_id("resp"));
-  openai::ResponseStream stream(reply_context, *decoded);
+  openai::ResponseStream stream(context(call, random_id("resp")), *decoded);
   const auto encode = [&](std::span<const openai::Answer> answers) {
     const openai::Answer& answer = answers.front();
-    openai::ReplyContext named = reply_context;
+    openai::ReplyContext named = stream.context();
     const std::string& output = answer.final.output_chunk_id;
     if (!output.empty()) named.id = openai::response_id_of(output);
     return openai::encode_response(named, *decoded, answer);

@@ -96,7 +96,7 @@ Task<bool> Api::models(HttpCall& call) {
 Task<bool> Api::version(HttpCall& call) {
   OrderedJson body;
   body["version"] = status_->version;
-  body["system_fingerprint"] = fingerprint(status_->model);
+  body["system_fingerprint"] = status_->fingerprint;
   const bool sent = co_await send(call, openai::json_text(body));
   co_return sent;
 }

@@ -95,9 +95,9 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
     return;
   }
   if (request.params.retain_output) request.output_id = random_id("output", options_.random);
-  outbox_.reply(
-      client, id,
-      wire::Accepted{static_cast<int32_t>(requests_.waiting().size()), request.output_id});
+  outbox_.reply(client, id,
+                wire::Accepted{static_cast<int32_t>(requests_.waiting().size()), request.output_id,
+                               doors_.status.fingerprint()});
   requests_.add(std::move(owned));
   encode_request(request);
 }

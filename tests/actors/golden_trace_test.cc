@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "27ecb929fb59e8aa5aad41ab003450d5d54e4606277a3af543157f19c88767ac"},
+     "f9b5ae7ab48dab3639fb38909aa36a3e0517e8285c68b030d2dbd018c5ddac73"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "8fe80fd35d5bac1c2f1492561a2b3401d60b71284621d23a1f0f9050af2b8f0a"},
+     "41bf081c6f01abd6032f8b5e933522714d2f37b56f62761b0dbf2d05cf43f0c9"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "fec987121a491ed1804877e29dcf827b5aecfb2984f4abc8670904dbbc739246"},
+     "6eac4288d05dc3cf99c7aafe2e47676b7991aadca1532a55f05da132f3a3c511"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "3d02d913bac5ffba62133ac3ac1c5a49a8d1934a0531cf511be94b1521f9ed5c"},
+     "6f2ef0c5eadfb73ddc4dd8a5edaffb9e7deccb757a2565f76ee4e10b24601a6b"},
 };
 
 uint64_t other_seed() {

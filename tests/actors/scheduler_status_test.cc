@@ -31,6 +31,18 @@ TEST(Status, of_a_tenant_does_not_count_what_others_do) {
   EXPECT_EQ(*wire::encode({{}, after}), *wire::encode({{}, before}));
 }
 
+TEST(Status, has_the_fingerprint_that_answers_have) {
+  SchedulerWorld world;
+  const uint64_t number = world.send_as("alice", retained("What is the capital of France?"));
+  const std::string fingerprint = world.one<wire::Accepted>(number).fingerprint;
+  EXPECT_EQ(fingerprint, status_of(world, "bob").fingerprint);
+  EXPECT_TRUE(fingerprint.starts_with("fp_"));
+  SchedulerOptions options;
+  options.version = "another";
+  SchedulerWorld other(options);
+  EXPECT_NE(fingerprint, status_of(other, "bob").fingerprint);
+}
+
 TEST(Status, of_a_tenant_counts_its_own_and_the_administrators_all) {
   SchedulerWorld world;
   world.one<wire::Final>(world.send_as("alice", retained("What is the capital of France?")));

@@ -360,6 +360,27 @@ TEST(RootKey, depends_on_all_that_k_and_v_depend_on) {
   EXPECT_FALSE(is_new());
 }
 
+TEST(AnswerKey, depends_on_more_than_k_and_v) {
+  const auto loaded = load_model(demo_model_dir(), {}, one_thread());
+  ASSERT_TRUE(loaded.ok());
+  Model& model = **loaded;
+  const Digest key = model.answer_key();
+  model.name = "other";
+  EXPECT_EQ(model.answer_key(), key);
+  const auto changed = [&](auto& member, auto value) {
+    const auto before = std::exchange(member, value);
+    const bool result = model.answer_key() != key;
+    member = before;
+    return result;
+  };
+  EXPECT_TRUE(changed(model.options.kv_type, KvType::kF32));
+  EXPECT_TRUE(changed(model.config.logit_soft_cap, 30.0f));
+  EXPECT_TRUE(changed(model.config.logit_multiplier, 0.5f));
+  EXPECT_TRUE(changed(model.generation.temperature, 7.0));
+  EXPECT_TRUE(changed(model.generation.end_tokens, std::vector<int32_t>{5}));
+  EXPECT_EQ(model.answer_key(), key);
+}
+
 TEST(RootKey, one_changed_weight_changes_the_digest) {
   TemporaryFolder folder;
   for (const char* name : {"config.json", "tokenizer.json"}) {

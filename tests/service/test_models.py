@@ -282,6 +282,31 @@ class Http(ModelsTest):
                 self.assertEqual(ask(address, "GET", path)[0], 404)
             self.assertEqual(self.loaded(service), {"demo", "second"})
 
+    def test_answers_and_the_list_tell_each_models_own_types(self):
+        file = self.models / "tiny.gguf"
+        file.symlink_to(FIXTURES / "gguf-types/tiny-Q4_K_M.gguf")
+        (self.models / "broken").mkdir()
+        (self.models / "broken/config.json").write_text("{")
+        question = {"prompt": "Once", "max_tokens": 2, "model": "tiny"}
+
+        def fingerprint(service):
+            answer = ask(service.http_address(), "POST", "/v1/completions", question)[1]
+            return answer["system_fingerprint"]
+
+        def types(service):
+            models = ask(service.http_address(), "GET", "/v1/models")[1]["data"]
+            return {model["id"]: model["meta"].get("weight_type") for model in models}
+
+        http = ("--http", "127.0.0.1:0")
+        with self.service(*http) as service:
+            own = fingerprint(service)
+            self.assertEqual(types(service),
+                             {"demo": "bf16", "broken": None, "tiny": "q4k and q6k"})
+        with Service(*http, model=file) as service:
+            self.assertEqual(fingerprint(service), own, "as the default model")
+        with self.service(*http, "--weights", "q4k") as service:
+            self.assertNotEqual(fingerprint(service), own)
+
 
 if __name__ == "__main__":
     unittest.main()

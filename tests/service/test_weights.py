@@ -6,7 +6,7 @@ import sys
 import tempfile
 import unittest
 
-from service import SOURCE, Service
+from service import SOURCE, Service, ask
 
 GGUF = SOURCE / "tests/model/fixtures/gguf-types"
 PROMPT = "The capital of France is"
@@ -50,6 +50,23 @@ class Choice(WeightsTest):
                     models = json.loads(service.ctl("model", "list", "--json").stdout)["models"]
                     self.assertEqual(models[0]["weight_type"], chosen)
                     self.assertEqual(models[0]["weights_bytes"], status["weight_bytes"])
+
+
+class Fingerprint(WeightsTest):
+    def test_differs_if_some_matrices_have_other_types(self):
+        file = GGUF / "tiny-Q4_K_M.gguf"
+        seen = []
+        for options in ((), (), ("--weights", "q4k")):
+            with Service("--http", "127.0.0.1:0", *options, model=file) as service:
+                self.assertEqual(self.status(service)["weight_type"], "q4k and q6k")
+                address = service.http_address()
+                version = ask(address, "GET", "/version")[1]
+                answer = ask(address, "POST", "/v1/completions",
+                             {"prompt": "Once", "max_tokens": 2})[1]
+                self.assertEqual(answer["system_fingerprint"], version["system_fingerprint"])
+                seen.append(answer["system_fingerprint"])
+        self.assertEqual(seen[0], seen[1])
+        self.assertNotEqual(seen[0], seen[2])
 
 
 class Change(WeightsTest):

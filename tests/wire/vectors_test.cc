@@ -213,6 +213,7 @@ StatusReply sample_status() {
   status.tokens_accepted = 6;
   status.version = "0.1.0";
   status.boot_id = "boot_1";
+  status.fingerprint = "fp_1";
   status.state = "serving";
   status.decode_tokens_per_s = 12.5;
   status.actors_restarted = {"store"};
@@ -251,7 +252,7 @@ std::vector<Vector> vectors() {
       {"delta_credit", DeltaCredit{counting_id(), 16}},
       {"pong", Pong{"boot_1", "0.1.0"}},
       {"status_reply", sample_status()},
-      {"accepted", Accepted{3, "output_00000000000000000000000000000001"}},
+      {"accepted", Accepted{3, "output_00000000000000000000000000000001", "fp_1"}},
       {"progress", Progress{1000, 640, 512.5, 702'439, 3}},
       {"delta", Delta{"Rome", false}},
       {"final", sample_final()},

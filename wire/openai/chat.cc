@@ -143,7 +143,7 @@ std::string encode_chat(const ReplyContext& context, const ChatCall& call,
 }
 
 ChatStream::ChatStream(ReplyContext context, const ChatCall& call)
-    : context_(std::move(context)),
+    : AnswerStream(std::move(context)),
       begun_(call.begun),
       include_usage_(call.include_usage),
       tools_(call.tools),

@@ -50,7 +50,6 @@ class ChatStream : public AnswerStream {
   std::string event(size_t choice, OrderedJson delta) const;
   std::string parts(size_t choice, const std::vector<AnswerPart>& parts);
 
-  const ReplyContext context_;
   const std::string begun_;
   const bool include_usage_;
   const bool tools_;

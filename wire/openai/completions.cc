@@ -162,7 +162,7 @@ std::string encode_completion(const ReplyContext& context, const CompletionCall&
 
 CompletionStream::CompletionStream(ReplyContext context, const CompletionCall& call,
                                    std::vector<std::string> echoes)
-    : context_(std::move(context)),
+    : AnswerStream(std::move(context)),
       include_usage_(call.include_usage),
       logprobs_(call.request.logprobs),
       n_(static_cast<size_t>(call.n)),

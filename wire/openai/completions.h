@@ -56,7 +56,6 @@ class CompletionStream : public AnswerStream {
   std::string fail(const ApiError& error) override;
 
  private:
-  const ReplyContext context_;
   const bool include_usage_;
   const bool logprobs_;
   const size_t n_;

@@ -20,13 +20,14 @@ OrderedJson part_of(bool reasoning, const std::string& text, const OrderedJson& 
 }  // namespace
 
 ResponseStream::ResponseStream(ReplyContext context, const ResponseCall& call)
-    : context_(std::move(context)),
+    : AnswerStream(std::move(context)),
       echo_(call.echo),
       tools_(call.tools),
       parallel_(call.parallel_tool_calls),
       logprobs_(call.request.logprobs) {}
 
 void ResponseStream::accept(const wire::Accepted& accepted) {
+  AnswerStream::accept(accepted);
   if (!accepted.output_id.empty()) context_.id = response_id_of(accepted.output_id);
 }
 

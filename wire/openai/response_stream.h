@@ -32,7 +32,6 @@ class ResponseStream : public AnswerStream {
   std::string close(const OrderedJson& logprobs = nullptr, bool cut = false);
   std::string call(const ToolCall& call);
 
-  ReplyContext context_;
   OrderedJson echo_;
   const bool tools_;
   const bool parallel_;

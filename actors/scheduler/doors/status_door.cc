@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hash.h"
 #include "base/tenant.h"
 #include "cache/attention_pages.h"
 
@@ -29,7 +30,20 @@ std::string thrash_warning(const wire::CacheStats& cache) {
          mebibytes(cache.page_bytes * cache.pages_max);
 }
 
+// The model's name stands for its tokenizer and its templates.
+std::string fingerprint_of(const Model& model, const std::string& version) {
+  Hasher hasher;
+  hasher.field("version", version).field("model", model.name);
+  hasher.field("answers", model.answer_key());
+  return "fp_" + hasher.finish().hex().substr(0, 16);
+}
+
 }  // namespace
+
+StatusDoor::StatusDoor(const Sources& from)
+    : from_(from),
+      start_us_(from.clock.monotonic_us()),
+      fingerprint_(fingerprint_of(from.model, from.options.version)) {}
 
 void StatusDoor::on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&) {
   wire::StatusReply answer = status();
@@ -47,6 +61,7 @@ wire::StatusReply StatusDoor::status() const {
   status.model_type = from_.model.config.model_type;
   status.weight_type = weight_types(from_.model);
   status.kv_type = to_string(from_.model.options.kv_type);
+  status.fingerprint = fingerprint_;
   status.isa = to_string(from_.model.options.isa);
   status.threads = from_.options.threads;
   status.context_tokens_max = from_.model.config.context_tokens_max;

@@ -59,11 +59,13 @@ class StatusDoor {
     Outbox& outbox;
   };
   // The daemon has been up since this was constructed.
-  explicit StatusDoor(const Sources& from) : from_(from), start_us_(from.clock.monotonic_us()) {}
+  explicit StatusDoor(const Sources& from);
 
   void on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&);
   void on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&);
   void on(const Client& client, const wire::RequestId& id, const wire::EventsRequest& request);
+  // As in wire::StatusReply.
+  const std::string& fingerprint() const { return fingerprint_; }
 
  private:
   wire::StatusReply status() const;
@@ -81,6 +83,7 @@ class StatusDoor {
 
   const Sources from_;
   const int64_t start_us_;
+  const std::string fingerprint_;
 };
 
 }  // namespace cascade

@@ -193,6 +193,7 @@ const replies = {
     model_type: string,
     weight_type: string,
     kv_type: string,
+    fingerprint: textOrEmpty,
     isa: string,
     threads: int32,
     context_tokens_max: int32,
@@ -230,7 +231,7 @@ const replies = {
     actors_restarted: list(string),
     warnings: listOrEmpty(string),
   }),
-  Accepted: struct({ queue_position: int32, output_id: textOrEmpty }),
+  Accepted: struct({ queue_position: int32, output_id: textOrEmpty, fingerprint: textOrEmpty }),
   Progress: struct({
     prompt_tokens: int64,
     prompt_tokens_done: int64,

@@ -301,7 +301,7 @@ test('a generation of which nothing is heard is lost although the daemon answers
   });
   const client = await connected(t, daemon, { silenceMs: 20, lostMs: 500 });
   const stream = client.stream({ prompt: 'x' });
-  const accepted = { type: 'accepted', queuePosition: 0, outputId: '' };
+  const accepted = { type: 'accepted', queuePosition: 0, outputId: '', fingerprint: '' };
   assert.deepEqual((await stream.next()).value, accepted);
   await assert.rejects(stream.next(), unavailable(/^nothing was heard of the request for 500 ms/));
   await client.ping();

@@ -104,6 +104,8 @@ export interface Accepted {
   queuePosition: number;
   /** The id that the retained output will have, unless an equal one exists; else empty. */
   outputId: string;
+  /** As in StatusReply, of the model that answers. */
+  fingerprint: string;
 }
 
 export interface Progress {

@@ -11,6 +11,8 @@ export interface StatusReply {
   modelType: string;
   weightType: string;
   kvType: string;
+  /** If it is the same, a prompt and seed give the same answer. */
+  fingerprint: string;
   isa: string;
   threads: number;
   contextTokensMax: number;

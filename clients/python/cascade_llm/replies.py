@@ -27,6 +27,7 @@ class StatusReply:
     model_type: str
     weight_type: str
     kv_type: str
+    fingerprint: str = ""  # if it is the same, a prompt and seed give the same answer
     isa: str
     threads: Int32
     context_tokens_max: Int32
@@ -71,6 +72,7 @@ class Accepted:
 
     queue_position: Int32  # requests before it
     output_id: str = ""  # the retained output's future id, unless an equal output exists
+    fingerprint: str = ""  # as in StatusReply, of the model that answers
 
 
 @dataclass(frozen=True)

@@ -159,6 +159,17 @@ TEST(MixedKQuants, of_the_reference_tool_are_kept_as_they_are) {
   EXPECT_LT(double(kept->weights.bytes()), 1.1 * double(fs::file_size(file)));
 }
 
+// Both have the types "q4k and q6k", but not in the same matrices.
+TEST(MixedKQuants, as_in_files_and_asked_for_by_name_give_other_answers) {
+  const fs::path file = fixtures_dir() / "gguf-types" / "tiny-Q4_K_M.gguf";
+  const auto kept = load_quants(file);
+  const auto asked =
+      load_model(file, {.weight_type = WeightType::kQ4K, .kv_type = KvType::kF32}, two_threads());
+  ASSERT_TRUE(kept && asked.ok());
+  EXPECT_EQ(weight_types(*kept), weight_types(**asked));
+  EXPECT_NE(kept->answer_key(), (*asked)->answer_key());
+}
+
 // Tensors of any types may be multiplied together. A tensor that is no K-quant keeps its blocks, or
 // becomes int8.
 TEST(MixedKQuants, are_one_matrix_for_each_run_of_a_type) {

@@ -102,6 +102,18 @@ TEST(Choices, of_a_chat_have_an_index_and_count_its_prompt_once) {
   EXPECT_FALSE(reply.contains("attention"));
 }
 
+TEST(Choices, have_the_fingerprint_of_the_model_that_accepted_them) {
+  const auto call = decode_chat(R"({"messages":[{"role":"user","content":"Hi"}],"stream":true})");
+  ASSERT_TRUE(call.ok());
+  ChatStream stream(kReplyContext, *call);
+  stream.accept({.queue_position = 0, .output_id = {}, .fingerprint = "fp_other"});
+  EXPECT_EQ(stream.context().fingerprint, "fp_other");
+  const std::string text = stream.begin() + stream.end(0, answer("a", 10, 3)) + stream.done();
+  for (const OrderedJson& event : events_before_done(text)) {
+    EXPECT_EQ(event["system_fingerprint"], "fp_other");
+  }
+}
+
 TEST(Choices, of_a_stream_come_in_any_order_each_with_its_index) {
   const auto call = decode_chat(R"({"messages":[{"role":"user","content":"Hi"}],"n":3,"stream":true,
       "stream_options":{"include_usage":true},
