@@ -11,6 +11,7 @@
 #include "actors/store_actor.h"
 #include "actors/worker.h"
 #include "daemon/model_catalog.h"
+#include "daemon/stored_types.h"
 #include "kernels/kv_format.h"
 #include "persist/kv_format.h"
 #include "persist/kv_record.h"
@@ -64,7 +65,8 @@ Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const st
 
 // When types change, chunks stay valid, but their K and V do not. This is said once, at the first
 // start with the new types, so that a user who did not mean to change them can go back.
-Status say_what_is_not_used(Store& store, const ModelRecord& now) {
+Status say_what_is_not_used(Store& store, const ModelRecord& now, const Model& model,
+                            const std::string& path) {
   ASSIGN_OR_RETURN(const std::vector<ModelRecord> known, store.kv().models());
   const ModelRecord* before = nullptr;
   for (const ModelRecord& record : known) {
@@ -72,36 +74,32 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
     if (record.name == now.name) before = &record;
   }
   if (before == nullptr || store.kv().bytes_on_disk() == 0) return {};
-  if (before->weight_type == now.weight_type && before->kv_type == now.kv_type) {
+  if (const auto types = types_with_key(model, path, before->digest)) {
     spdlog::warn(
-        "the state directory has K and V of another version of {}, or with other types of some "
-        "weights, or with another rope_scaling: they cannot be used, and are removed when max_disk "
-        "needs their room",
-        now.name);
+        "the state directory has K and V of {} with weights as {}, K and V as {}: this start's "
+        "types ({}, {}) cannot use them and compute anew; --weights {} --kv {} would use them",
+        now.name, types->weight_types, to_string(types->kv), weight_types(model), now.kv_type,
+        types->weights, to_string(types->kv));
     return {};
   }
-  // The record names the type of most weights. With these types, the files may have decided the
-  // rest.
-  const auto type = weight_type_from_string(before->weight_type);
-  const bool may_be_mixed = type && (is_k_quant(*type) || *type == WeightType::kInt4);
   spdlog::warn(
-      "the state directory has K and V of {} with weights as {}, K and V as {}: this model and its "
-      "types ({}, {}) cannot use them and compute anew; {}--weights {} --kv {} would use them",
-      now.name, before->weight_type, before->kv_type, now.weight_type, now.kv_type,
-      may_be_mixed ? "--weights auto or " : "", before->weight_type, before->kv_type);
+      "the state directory has K and V of another version of {} or of this program, or with "
+      "another rope_scaling: they cannot be used, and are removed when max_disk needs their room",
+      now.name);
   return {};
 }
 
 // Records what the digests in the state directory mean, for people. If the disk is full, the daemon
 // starts all the same.
-Status note_model(Store& store, const Model& model, const DaemonOptions& options) {
+Status note_model(Store& store, const Model& model, const DaemonOptions& options,
+                  const std::string& path) {
   const ModelRecord record = {model.root_key(""),
                               model.name,
                               std::string(to_string(model.options.weight_type)),
                               std::string(to_string(options.kv_type)),
                               kKvLayoutVersion,
                               kNumericsVersion};
-  RETURN_IF_ERROR(say_what_is_not_used(store, record));
+  RETURN_IF_ERROR(say_what_is_not_used(store, record, model, path));
   Status noted = store.kv().put_model(record);
   if (noted.ok()) noted = store.commit();
   if (noted.ok() || noted.error().code != ErrorCode::kResourceExhausted) return noted;
@@ -138,7 +136,7 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
   log_load(*model);
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
   log_model(*model, arena, options);
-  if (store) RETURN_IF_ERROR(note_model(*store, *model, options));
+  if (store) RETURN_IF_ERROR(note_model(*store, *model, options, place.model));
   return std::unique_ptr<ModelHost>(new ModelHost(
       options, place, context, compute, std::move(model), std::move(arena), std::move(store)));
 }

@@ -253,13 +253,20 @@ const Result<GrammarVocabulary>& Model::grammar_vocabulary() const {
 }
 
 Digest Model::root_key(std::string_view tenant) const {
+  return root_key_with(
+      tenant, options,
+      {weights.bytes(), weights.types, weights.block_scales, weights.k_quant_types});
+}
+
+Digest Model::root_key_with(std::string_view tenant, const ModelOptions& types,
+                            const PackedWeights& packed) const {
   Hasher hasher;
   hasher.field("tenant", tenant).field("weights", weights.digest);
-  hasher.field("weight_type", to_string(options.weight_type));
-  if (weights.block_scales) hasher.field("weight scales", "of blocks");
-  if (weights.types.size() > 1) hasher.field("weight types", "of matrices");
-  if (!weights.k_quant_types.empty()) hasher.field("K-quants", weights.k_quant_types);
-  hasher.field("kv_type", to_string(options.kv_type)).field("kv_layout", kKvLayoutVersion);
+  hasher.field("weight_type", to_string(types.weight_type));
+  if (packed.block_scales) hasher.field("weight scales", "of blocks");
+  if (packed.types.size() > 1) hasher.field("weight types", "of matrices");
+  if (!packed.k_quant_types.empty()) hasher.field("K-quants", packed.k_quant_types);
+  hasher.field("kv_type", to_string(types.kv_type)).field("kv_layout", kKvLayoutVersion);
   // All instruction sets give the same bits, except the one that uses a BLAS.
   hasher.field("numerics", kNumericsVersion);
   hasher.field("blas", uint64_t{options.isa == Isa::kOpenblas});

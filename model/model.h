@@ -61,6 +61,10 @@ struct Model {
 
   // The root of all chains of `tenant`: digests everything that K and V depend on besides tokens.
   Digest root_key(std::string_view tenant) const;
+  // The root that the chains would have with these types of weights and of K and V; `packed`
+  // describes the weights.
+  Digest root_key_with(std::string_view tenant, const ModelOptions& types,
+                       const PackedWeights& packed) const;
   // Digests everything that an answer depends on besides its prompt's tokens and its request.
   Digest answer_key() const;
 };

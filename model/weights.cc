@@ -208,7 +208,8 @@ Result<PackedWeights> describe_weights(const TensorFiles& files, const ModelConf
   PackingPlan plan(files, config, types, kernels);
   Weights weights;
   RETURN_IF_ERROR(find_all(plan, weights));
-  return PackedWeights{plan.packed_bytes(), plan.types()};
+  return PackedWeights{plan.packed_bytes(), plan.types(), plan.has_block_scales(),
+                       plan.k_quant_types()};
 }
 
 }  // namespace cascade

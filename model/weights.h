@@ -116,7 +116,9 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
 
 struct PackedWeights {
   size_t bytes = 0;               // Weights::bytes()
-  std::vector<WeightType> types;  // Weights::types
+  std::vector<WeightType> types;  // this and the rest: as in Weights
+  bool block_scales = false;
+  std::string k_quant_types;
 };
 
 // Describes what load_weights() would load. Reads the files' tables and vectors, but no matrix.

@@ -360,6 +360,21 @@ TEST(RootKey, depends_on_all_that_k_and_v_depend_on) {
   EXPECT_FALSE(is_new());
 }
 
+TEST(RootKey, with_the_models_own_types_is_its_own) {
+  const auto loaded = load_model(demo_model_dir(), {}, one_thread());
+  ASSERT_TRUE(loaded.ok());
+  const Model& model = **loaded;
+  const auto files = open_model_tensors(demo_model_dir());
+  ASSERT_TRUE(files.ok());
+  const auto packed =
+      describe_weights(*files, model.config, model.options.weight_type, *model.kernels);
+  ASSERT_TRUE(packed.ok());
+  EXPECT_EQ(model.root_key_with("a", model.options, *packed), model.root_key("a"));
+  ModelOptions other = model.options;
+  other.kv_type = KvType::kF32;
+  EXPECT_NE(model.root_key_with("a", other, *packed), model.root_key("a"));
+}
+
 TEST(AnswerKey, depends_on_more_than_k_and_v) {
   const auto loaded = load_model(demo_model_dir(), {}, one_thread());
   ASSERT_TRUE(loaded.ok());

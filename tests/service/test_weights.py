@@ -105,6 +105,20 @@ class Change(WeightsTest):
             self.assertEqual(back["token_ids"], first["token_ids"])
             self.assertGreater(back["usage"]["loaded_tokens"] + back["usage"]["reused_tokens"], 0)
 
+    def test_of_some_matrices_is_said_with_the_option_that_goes_back(self):
+        file = self.folder / "m.gguf"
+        file.symlink_to(GGUF / "tiny-Q4_K_M.gguf")
+        for number, (before, now) in enumerate((("auto", "q4k"), ("auto", "q6k"),
+                                                ("q4k", "auto"))):
+            state = ("--state-dir", self.folder / f"state{number}")
+            with Service(*state, "--weights", before, model=file) as service:
+                service.ctl("generate", "--raw", "--retain", "--max-tokens", "2", TEXT)
+                chunks = json.loads(service.ctl("chunk", "list", "--json").stdout)["chunks"]
+                service.ctl("chunk", "pin", chunks[-1]["id"])
+                service.stop()
+            with Service(*state, "--weights", now, model=file) as service:
+                self.assertIn(f"; --weights {before} --kv int8 would use them", service.log())
+
 
 if __name__ == "__main__":
     sys.exit(unittest.main())
