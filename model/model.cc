@@ -1,6 +1,5 @@
 // Reads a Hugging Face model folder, file by file, and loads models of either form.
 #include "model/model.h"
-#include "model/memory_estimate.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -11,6 +10,7 @@
 #include "model/gguf/model.h"
 #include "model/grammar/vocabulary.h"
 #include "model/incomplete_file.h"
+#include "model/memory_estimate.h"
 #include "model/model_files.h"
 #include "model/safetensors.h"
 #include "model/sampler.h"

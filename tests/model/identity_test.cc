@@ -250,7 +250,8 @@ TEST(Identity, models_of_every_family_compute_the_same_bits_in_every_way) {
 
 TEST(Identity, mixtures_of_experts_compute_the_same_bits_in_every_way) {
   Random random(test_seed());
-  check_models(mixture_models(), random);
+  check_models(long_or(mixture_models(), std::vector<std::string>{"glm4-moe", "qwen3-moe"}),
+               random);
 }
 
 TEST(Identity, the_demo_model_computes_the_same_bits_in_every_way) {
