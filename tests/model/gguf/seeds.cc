@@ -177,7 +177,7 @@ void add_rest(std::vector<GgufSeed>& seeds) {
     w.tensor("token_embd.weight", {SmallModel::kHidden, 8}, kGgmlF32,
              std::string(8 * SmallModel::kHidden * 4, '\0'));
   };
-  seeds.push_back(changed("vocabulary-larger-than-embedding", "tokenizer.ggml.eos_token_id", "",
+  seeds.push_back(changed("vocabulary-larger-than-embedding", "tokenizer.ggml.tokens", "",
                           {"token_embd.weight"}, small_embedding));
 }
 
