@@ -1,4 +1,4 @@
-// Parts of the uses of experts go through the two products of an MLP, one part after the other.
+// Each part of the uses of experts goes through both products of an MLP before the next part.
 #include "model/mixture_pass.h"
 
 #include <algorithm>

@@ -24,9 +24,9 @@ namespace cascade {
 // What the names of all tensors of layers begin with.
 inline constexpr std::string_view kLayersPrefix = "model.layers.";
 
-// Finds tensors, reads vectors, and describes matrices, which it gives their memory later. Errors
-// of all that finds: those of load_weights(). Matrices that were described must not move; the other
-// arguments of the constructor must outlive this.
+// Finds tensors, reads vectors, and describes matrices; place() gives the matrices their memory.
+// Functions that find tensors have the errors of load_weights(). A matrix that was described must
+// not move. The constructor's arguments must outlive this.
 class PackingPlan {
  public:
   PackingPlan(const TensorFiles& files, const ModelConfig& config, const WeightPlan& types,

@@ -20,7 +20,7 @@ std::unique_ptr<Model> load_types(const std::string& path, std::optional<WeightT
   return *std::move(model);
 }
 
-// What is said at a start with `now`, if K and V of a start with `before` are there.
+// Returns the --weights that are named when K and V of a start with `before` meet one with `now`.
 std::string said(const std::string& path, std::optional<WeightType> before,
                  std::optional<WeightType> now) {
   const auto stored = load_types(path, before, KvType::kBf16);
