@@ -144,6 +144,9 @@ struct AttentionArgs {
   // [rows]: a row sees page i only if bit i % 64 of word i / 64 is set; that of its own position is
   // set. nullptr for a row that sees all pages; nullptr: all rows do.
   const uint64_t* const* chosen = nullptr;
+  // [rows]: a logit that takes part in the row's softmax, but has no value (learned sinks; Xiao and
+  // others 2023, section 3.3). It is merged after the last split. nullptr: there are none.
+  const float* sink_logits = nullptr;
 };
 
 // A u8 is off by up to 1/510 of the tile's largest probability; for all 64 keys together this is
@@ -158,6 +161,10 @@ inline constexpr int kAttentionRowsMax = 32;
 size_t attention_scratch_floats(int head_dim);
 // The floats of one row of AttentionArgs::totals.
 size_t attention_total_floats(int head_dim);
+
+// Of clamped_swiglu, the activation of gpt-oss.
+inline constexpr float kSwigluSlope = 1.702f;
+inline constexpr float kSwigluLimit = 7.0f;
 
 // All functions are pure except for their outputs, and may run on any thread.
 struct Kernels {
@@ -188,6 +195,10 @@ struct Kernels {
 
   // out[i] = gelu(gate[i]) * up[i], gelu in its tanh form. out may be gate. n a multiple of 8.
   void (*gelu_tanh_mul)(const float* gate, const float* up, int n, float* out);
+
+  // out[i] = g * sigmoid(kSwigluSlope * g) * (u + 1), where g = min(gate[i], kSwigluLimit) and u =
+  // up[i] limited to [-kSwigluLimit, kSwigluLimit]. out may be gate. n a multiple of 8.
+  void (*clamped_swiglu)(const float* gate, const float* up, int n, float* out);
 
   // x[i] += y[i]. n a multiple of 8.
   void (*add)(float* x, const float* y, int n);

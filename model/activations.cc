@@ -20,6 +20,15 @@ size_t ActivationSizes::bytes(int rows, int threads) const {
          mixture_bytes;
 }
 
+ActivationKernel activation_kernel(Activation activation, const Kernels& kernels) {
+  switch (activation) {
+    case Activation::kSilu: return kernels.silu_mul;
+    case Activation::kGeluTanh: return kernels.gelu_tanh_mul;
+    case Activation::kClampedSwiglu: return kernels.clamped_swiglu;
+  }
+  return kernels.silu_mul;
+}
+
 int largest_input(const ModelConfig& config) {
   return std::max({config.hidden_size, config.query_heads * config.head_dim,
                    config.intermediate_size, config.mixture.intermediate_size,

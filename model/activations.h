@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "kernels/kernels.h"
 #include "model/config.h"
 
 namespace cascade {
@@ -26,6 +27,10 @@ struct ActivationSizes {
   // The bytes of all buffers together.
   size_t bytes(int rows, int threads) const;
 };
+
+// The kernel of the MLP's activation: out = activation(gate) * up, or what stands for it.
+using ActivationKernel = void (*)(const float* gate, const float* up, int n, float* out);
+ActivationKernel activation_kernel(Activation activation, const Kernels& kernels);
 
 // The largest number of input channels of a matrix but a router's.
 int largest_input(const ModelConfig& config);

@@ -360,6 +360,8 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
   float* totals[kAttentionRowsMax];
   int32_t positions[kAttentionRowsMax];
   const uint8_t* const* pages[kAttentionRowsMax];
+  float sink_logits[kAttentionRowsMax];
+  const bool has_sinks = call.queries.sink_logits != nullptr;
   for (int pair = task.pair_begin; pair < task.pair_end; ++pair) {
     const int row = group.order[pair / heads];
     const int head = task.kv_head * heads + pair % heads;
@@ -368,6 +370,7 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
     outputs[i] = call.outputs.data + row * call.outputs.stride + size_t(head) * dim;
     positions[i] = static_cast<int32_t>(rows_[row].position);
     pages[i] = slices_[rows_[row].slice].pages.data();
+    if (has_sinks) sink_logits[i] = call.queries.sink_logits[head];
     if (group.sequence == nullptr) continue;
     const size_t first = call.blocks ? task.kv_head * group.sequence->page_count : 0;
     pages[i] = group.sequence->pages.data() + first;
@@ -389,6 +392,7 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
       .positions = positions,
       .outputs = outputs,
       .scratch = reinterpret_cast<float*>(scratch_.get()) + thread * scratch_floats()};
+  if (has_sinks) args.sink_logits = sink_logits;
   if (call.stage != nullptr) {
     args.split_begin = call.stage->split_begin;
     args.split_end = call.stage->split_end;

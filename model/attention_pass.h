@@ -68,6 +68,7 @@ class AttentionPass {
   struct Queries {
     const float* data;
     size_t stride;
+    const float* sink_logits = nullptr;  // [query_heads] (AttentionArgs); nullptr: none
   };
   struct Outputs {
     float* data;

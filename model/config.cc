@@ -77,6 +77,7 @@ Result<Activation> read_activation(const Json& config, const ModelFamily& family
   ASSIGN_OR_RETURN(const std::string name, family.is_gemma
                                                ? optional_string(config, key, kGemmaActivation)
                                                : required_string(config, key));
+  if (family.clamped_swiglu) return Activation::kClampedSwiglu;
   if (name == "silu") return Activation::kSilu;
   if (name == kGemmaActivation) return Activation::kGeluTanh;
   return unsupported(std::string(key), quote_text(name) +
@@ -124,7 +125,8 @@ Status read_heads(const Json& config, ModelConfig& out) {
 
 Status read_switches(const Json& config, const ModelFamily& family, ModelConfig& out) {
   ASSIGN_OR_RETURN(out.activation, read_activation(config, family));
-  ASSIGN_OR_RETURN(const bool attention_bias, optional_bool(config, "attention_bias", false));
+  ASSIGN_OR_RETURN(const bool attention_bias,
+                   optional_bool(config, "attention_bias", family.biased_by_default));
   ASSIGN_OR_RETURN(const bool mlp_bias, optional_bool(config, "mlp_bias", false));
   ASSIGN_OR_RETURN(out.tied_embeddings,
                    optional_bool(config, "tie_word_embeddings", family.tied_by_default));
@@ -133,6 +135,7 @@ Status read_switches(const Json& config, const ModelFamily& family, ModelConfig&
     ASSIGN_OR_RETURN(const bool has_norm, optional_bool(config, "use_qk_norm", false));
     if (!has_norm) out.qk_norm = QkNorm::kNone;
   }
+  out.attention_sinks = family.attention_sinks;
   out.input_norms = family.input_norms;
   out.output_norms = family.output_norms;
   out.norms_add_one = family.is_gemma;

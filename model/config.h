@@ -36,7 +36,7 @@ struct RopeConfig {
   bool operator==(const RopeConfig&) const = default;
 };
 
-enum class Activation : uint8_t { kSilu, kGeluTanh };
+enum class Activation : uint8_t { kSilu, kGeluTanh, kClampedSwiglu };
 
 // RMSNorm of queries and keys before RoPE: of each head (qwen3, gemma3), or of all heads as one row
 // (olmo2).
@@ -49,7 +49,7 @@ enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
 
 // How the tensors of experts are named (model/layer_weights.cc).
-enum class ExpertNames : uint8_t { kMlp, kBlockSparse };
+enum class ExpertNames : uint8_t { kMlp, kBlockSparse, kJoined };
 
 // Layers whose MLP is a mixture of experts: a router chooses a few of them for each token
 // (model/expert_choice.h).
@@ -60,6 +60,8 @@ struct MixtureConfig {
   int intermediate_size = 0;         // of an expert
   int shared_intermediate_size = 0;  // of the expert that every token uses; 0: there is none
   RouterScore score = RouterScore::kSoftmax;
+  bool router_bias = false;  // a bias of the logits
+  bool expert_bias = false;  // biases of an expert's projections
   bool choice_bias = false;  // a bias of the scores that affects the choice, but no weight
   // Experts are divided into groups of neighbours. They are chosen from the best groups only.
   int groups = 1;
@@ -96,6 +98,7 @@ struct ModelConfig {
   bool qkv_bias = false;           // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)
   bool output_bias = false;        // bias of o_proj (attention_bias)
   bool mlp_bias = false;           // bias of gate, up and down projections
+  bool attention_sinks = false;    // each query head has a learned logit in its softmax
   bool fused_projections = false;  // q, k, v are one tensor; gate and up are one
   bool tied_embeddings = false;    // the LM head is the embedding matrix
   float attention_scale = 0;       // factor of q.k

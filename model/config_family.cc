@@ -13,7 +13,7 @@ namespace {
 // The window that transformers' configuration classes assume if a file leaves sliding_window out.
 constexpr int kWindowDefault = 4096;
 
-constexpr std::array<ModelFamily, 12> kFamilies = {{
+constexpr std::array<ModelFamily, 13> kFamilies = {{
     {.name = "gemma3_text",
      .attention_bias = BiasRule::kByKey,
      .windows = WindowRule::kPattern,
@@ -29,6 +29,14 @@ constexpr std::array<ModelFamily, 12> kFamilies = {{
      .rotary_share = 0.5,
      .has_qk_norm_key = true,
      .mixture = MixtureRule::kGlm},
+    {.name = "gpt_oss",
+     .attention_bias = BiasRule::kByKey,
+     .biased_by_default = true,
+     .windows = WindowRule::kAlternating,
+     .window_default = 128,
+     .attention_sinks = true,
+     .clamped_swiglu = true,
+     .mixture = MixtureRule::kGptOss},
     {.name = "granite",
      .attention_bias = BiasRule::kByKey,
      .has_mlp_bias_key = true,
@@ -79,9 +87,9 @@ constexpr auto kRecurrent = std::to_array<std::string_view>(
      "rwkv5",          "rwkv6",      "rwkv6qwen2",   "rwkv7",           "zamba",
      "zamba2",         "minimax",    "qwen3_5_text", "granitemoehybrid"});
 constexpr auto kExperts = std::to_array<std::string_view>(
-    {"dbrx", "deepseek2", "deepseek_v2", "deepseek_v3", "ernie4_5_moe", "gpt-oss", "gpt_oss",
-     "granitemoe", "llama4", "llama4_text", "olmoe", "phimoe", "qwen2_moe", "qwen2moe",
-     "minimax_m2", "jetmoe", "hunyuan_v1_moe"});
+    {"dbrx", "deepseek2", "deepseek_v2", "deepseek_v3", "ernie4_5_moe", "granitemoe", "llama4",
+     "llama4_text", "olmoe", "phimoe", "qwen2_moe", "qwen2moe", "minimax_m2", "jetmoe",
+     "hunyuan_v1_moe"});
 constexpr auto kMultimodal = std::to_array<std::string_view>(
     {"gemma3",          "gemma3n",    "gemma4",   "idefics3",     "internvl",
      "llava",           "llava_next", "mistral3", "mllama",       "paligemma",

@@ -17,6 +17,7 @@ enum class WindowRule : uint8_t {
   kPattern,      // all but every sliding_window_pattern-th
   kNopeLayers,   // use_sliding_window: the layers that do not rotate
   kIfUsed,       // use_sliding_window: all layers
+  kAlternating,  // sliding_window: the first layer, and every second one after it
 };
 
 enum class BiasRule : uint8_t {
@@ -27,12 +28,13 @@ enum class BiasRule : uint8_t {
 };
 
 // Which keys describe a mixture of experts (model/config_mixture.h).
-enum class MixtureRule : uint8_t { kNone, kGlm, kMixtral, kQwen };
+enum class MixtureRule : uint8_t { kNone, kGlm, kGptOss, kMixtral, kQwen };
 
 struct ModelFamily {
   std::string_view name;  // model_type
   BiasRule attention_bias = BiasRule::kNone;
   bool has_mlp_bias_key = false;
+  bool biased_by_default = false;  // if the file does not have attention_bias
   WindowRule windows = WindowRule::kNone;
   int window_default = 0;  // used if the file does not have sliding_window; 0 = none
   QkNorm qk_norm = QkNorm::kNone;
@@ -45,6 +47,8 @@ struct ModelFamily {
   bool has_nope_layers = false;  // no_rope_layers, no_rope_layer_interval
   bool has_multipliers = false;  // granite's four
   bool has_qk_norm_key = false;  // use_qk_norm, absent: false
+  bool attention_sinks = false;
+  bool clamped_swiglu = false;  // whatever hidden_act says
   MixtureRule mixture = MixtureRule::kNone;
   bool is_gemma = false;  // scaled embeddings, 1 + weight, two RoPEs, soft caps
 };

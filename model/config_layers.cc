@@ -68,6 +68,7 @@ Result<std::vector<int>> layers_by_rule(const Json& config, const ModelFamily& f
     case WindowRule::kNone: break;
     case WindowRule::kAllLayers:
     case WindowRule::kIfUsed: mark([](int64_t) { return true; }); break;
+    case WindowRule::kAlternating: mark([](int64_t layer) { return layer % 2 == 0; }); break;
     case WindowRule::kLaterLayers: {
       ASSIGN_OR_RETURN(const int64_t first, optional_int(config, "max_window_layers", 0, INT_MAX,
                                                          kMaxWindowLayersDefault));

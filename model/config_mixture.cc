@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/kernels.h"
 #include "model/json_fields.h"
 
 namespace cascade {
@@ -92,6 +93,20 @@ Status read_mixtral(const Json& config, int layers, int intermediate_size, Mixtu
   return {};
 }
 
+Status read_gpt_oss(const Json& config, const ModelConfig& model, MixtureConfig& out) {
+  ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_local_experts"));
+  out.layers.assign(static_cast<size_t>(model.layers), true);
+  out.intermediate_size = model.intermediate_size;
+  out.normalizes = true;  // the softmax is over the chosen experts
+  out.router_bias = true;
+  out.expert_bias = true;
+  out.names = ExpertNames::kJoined;
+  constexpr std::string_view kLimit = "swiglu_limit";
+  ASSIGN_OR_RETURN(const double limit, optional_number(config, kLimit, 0, 1e6, kSwigluLimit));
+  if (limit == double{kSwigluLimit}) return {};
+  return unsupported(std::string(kLimit), "must be 7, got " + Json(limit).dump());
+}
+
 // The router of DeepSeek V3, which GLM-4.5 took over.
 Status read_glm(const Json& config, ModelConfig& model, MixtureConfig& out) {
   ASSIGN_OR_RETURN(out.experts, read_experts(config, "n_routed_experts"));
@@ -147,6 +162,7 @@ Status read_mixture(const Json& config, const ModelFamily& family, ModelConfig& 
   switch (family.mixture) {
     case MixtureRule::kNone: return {};
     case MixtureRule::kGlm: RETURN_IF_ERROR(read_glm(config, out, mixture)); break;
+    case MixtureRule::kGptOss: RETURN_IF_ERROR(read_gpt_oss(config, out, mixture)); break;
     case MixtureRule::kMixtral:
       RETURN_IF_ERROR(read_mixtral(config, out.layers, out.intermediate_size, mixture));
       break;

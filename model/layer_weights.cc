@@ -12,6 +12,8 @@
 namespace cascade {
 namespace {
 
+using Part = PackingPlan::Part;
+
 // The names of a mixture's tensors, after that of the layer.
 struct MixtureNames {
   std::string_view router;
@@ -22,6 +24,22 @@ constexpr MixtureNames kMlpNames = {"mlp.gate", "mlp.experts.", "gate_proj", "up
                                     "down_proj"};
 constexpr MixtureNames kBlockSparseNames = {"block_sparse_moe.gate", "block_sparse_moe.experts.",
                                             "w1", "w3", "w2"};
+constexpr MixtureNames kJoinedNames = {"mlp.router", "mlp.experts.", "gate_proj", "up_proj",
+                                       "down_proj"};
+
+const MixtureNames& names_of(ExpertNames names) {
+  switch (names) {
+    case ExpertNames::kMlp: return kMlpNames;
+    case ExpertNames::kBlockSparse: return kBlockSparseNames;
+    case ExpertNames::kJoined: return kJoinedNames;
+  }
+  return kMlpNames;
+}
+
+// A linear layer whose weight is [n, k].
+Part linear(const std::string& name, int n, bool with_bias) {
+  return {name + ".weight", n, with_bias ? name + ".bias" : ""};
+}
 
 Status find_norms(PackingPlan& plan, const std::string& prefix, LayerWeights& w) {
   const ModelConfig& config = plan.config();
@@ -57,11 +75,15 @@ Status find_attention(PackingPlan& plan, const std::string& prefix, LayerWeights
     RETURN_IF_ERROR(
         plan.fused(prefix + "qkv_proj.weight", {q_size, kv_size, kv_size}, hidden, w.qkv));
   } else {
-    RETURN_IF_ERROR(plan.stacked(
-        {{prefix + "q_proj", q_size}, {prefix + "k_proj", kv_size}, {prefix + "v_proj", kv_size}},
-        hidden, config.qkv_bias, w.qkv));
+    RETURN_IF_ERROR(plan.stacked({linear(prefix + "q_proj", q_size, config.qkv_bias),
+                                  linear(prefix + "k_proj", kv_size, config.qkv_bias),
+                                  linear(prefix + "v_proj", kv_size, config.qkv_bias)},
+                                 hidden, w.qkv));
   }
-  return plan.stacked({{prefix + "o_proj", hidden}}, q_size, config.output_bias, w.output);
+  if (config.attention_sinks) {
+    ASSIGN_OR_RETURN(w.sink_logits, plan.vector(prefix + "sinks", config.query_heads));
+  }
+  return plan.stacked({linear(prefix + "o_proj", hidden, config.output_bias)}, q_size, w.output);
 }
 
 // A gated MLP of `inner` channels.
@@ -72,28 +94,51 @@ Status find_mlp(PackingPlan& plan, const std::string& prefix, int inner, Stacked
   if (config.fused_projections) {
     RETURN_IF_ERROR(plan.fused(prefix + "gate_up_proj.weight", {inner, inner}, hidden, gate_up));
   } else {
-    RETURN_IF_ERROR(plan.stacked({{prefix + "gate_proj", inner}, {prefix + "up_proj", inner}},
-                                 hidden, config.mlp_bias, gate_up));
+    RETURN_IF_ERROR(plan.stacked({linear(prefix + "gate_proj", inner, config.mlp_bias),
+                                  linear(prefix + "up_proj", inner, config.mlp_bias)},
+                                 hidden, gate_up));
   }
-  return plan.stacked({{prefix + "down_proj", hidden}}, inner, config.mlp_bias, down);
+  return plan.stacked({linear(prefix + "down_proj", hidden, config.mlp_bias)}, inner, down);
 }
 
-Status find_experts(PackingPlan& plan, const std::string& prefix, const MixtureNames& names,
+// Experts as slices of two tensors whose rows are input channels: gate and up, whose channels take
+// turns, and down.
+Status find_joined_experts(PackingPlan& plan, const std::string& experts, MixtureWeights& w) {
+  const ModelConfig& config = plan.config();
+  const MixtureConfig& mixture = config.mixture;
+  const int inner = mixture.intermediate_size, hidden = config.hidden_size;
+  for (int expert = 0; expert < mixture.experts; ++expert) {
+    const TensorSlice slice = {expert, mixture.experts};
+    StackedMatrix& gate_up = w.gate_up.emplace_back();
+    RETURN_IF_ERROR(plan.stacked({{experts + "gate_up_proj", 2 * inner,
+                                   experts + "gate_up_proj_bias", slice, true, 2 * inner}},
+                                 hidden, gate_up));
+    gate_up.offset = {0, inner};
+    RETURN_IF_ERROR(
+        plan.stacked({{experts + "down_proj", hidden, experts + "down_proj_bias", slice, true}},
+                     inner, w.down.emplace_back()));
+  }
+  return {};
+}
+
+Status find_experts(PackingPlan& plan, const std::string& experts, const MixtureNames& names,
                     MixtureWeights& w) {
   const ModelConfig& config = plan.config();
   const MixtureConfig& mixture = config.mixture;
-  const std::string experts = prefix + std::string(names.experts);
-  const auto part = [&](std::string_view name, int expert, int n) -> PackingPlan::Part {
+  const auto part = [&](std::string_view name, int expert, int n) -> Part {
     const std::string together = experts + std::string(name);
-    if (plan.has(together + ".weight")) return {together, n, expert, mixture.experts};
-    return {experts + std::to_string(expert) + "." + std::string(name), n};
+    const std::string alone = experts + std::to_string(expert) + "." + std::string(name);
+    const bool is_joined = plan.has(together + ".weight");
+    Part found = linear(is_joined ? together : alone, n, mixture.expert_bias);
+    if (is_joined) found.slice = {expert, mixture.experts};
+    return found;
   };
   for (int expert = 0; expert < mixture.experts; ++expert) {
     const int inner = mixture.intermediate_size;
     RETURN_IF_ERROR(plan.stacked({part(names.gate, expert, inner), part(names.up, expert, inner)},
-                                 config.hidden_size, false, w.gate_up.emplace_back()));
-    RETURN_IF_ERROR(plan.stacked({part(names.down, expert, config.hidden_size)}, inner, false,
-                                 w.down.emplace_back()));
+                                 config.hidden_size, w.gate_up.emplace_back()));
+    RETURN_IF_ERROR(
+        plan.stacked({part(names.down, expert, config.hidden_size)}, inner, w.down.emplace_back()));
   }
   return {};
 }
@@ -101,15 +146,19 @@ Status find_experts(PackingPlan& plan, const std::string& prefix, const MixtureN
 Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights& w) {
   const ModelConfig& config = plan.config();
   const MixtureConfig& mixture = config.mixture;
-  const MixtureNames& names =
-      mixture.names == ExpertNames::kBlockSparse ? kBlockSparseNames : kMlpNames;
+  const MixtureNames& names = names_of(mixture.names);
   const std::string router = prefix + std::string(names.router);
-  RETURN_IF_ERROR(plan.exact(router + ".weight", mixture.experts, config.hidden_size, w.router));
+  RETURN_IF_ERROR(plan.exact(linear(router, mixture.experts, mixture.router_bias),
+                             config.hidden_size, w.router));
   if (mixture.choice_bias) {
     ASSIGN_OR_RETURN(w.choice_bias,
                      plan.vector(router + ".e_score_correction_bias", mixture.experts));
   }
-  RETURN_IF_ERROR(find_experts(plan, prefix, names, w));
+  const std::string experts = prefix + std::string(names.experts);
+  if (mixture.names == ExpertNames::kJoined && plan.has(experts + "gate_up_proj")) {
+    return find_joined_experts(plan, experts, w);
+  }
+  RETURN_IF_ERROR(find_experts(plan, experts, names, w));
   if (mixture.shared_intermediate_size == 0) return {};
   return find_mlp(plan, prefix + "mlp.shared_experts.", mixture.shared_intermediate_size,
                   w.gate_up.emplace_back(), w.down.emplace_back());

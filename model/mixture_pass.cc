@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "kernels/quantized_rows.h"
+#include "model/activations.h"
 
 namespace cascade {
 namespace {
@@ -169,8 +170,7 @@ void MixturePass::run_part(const MixtureWeights& w, std::span<const Group> group
     products_.push_back({&down, gate_up_ + offset * gate_up_stride_, gate_up_stride_, group.count,
                          quantized, down_ + offset * down_stride_, down_stride_});
   }
-  const auto activate =
-      config_.activation == Activation::kSilu ? kernels_.silu_mul : kernels_.gelu_tanh_mul;
+  const ActivationKernel activate = activation_kernel(config_.activation, kernels_);
   multiplier_.set_inputs(products_, [&](int index, int row, int begin, int end) {
     const Group& group = groups[size_t(index)];
     const auto offset = size_t(group.begin - first_use + row);

@@ -30,8 +30,10 @@ bool is_of_draft(std::string_view name, const ModelConfig& config) {
 
 }  // namespace
 
-Result<std::vector<float>> PackingPlan::vector(const std::string& name, int64_t size) {
-  ASSIGN_OR_RETURN(const Tensor tensor, find(name, {size}));
+Result<std::vector<float>> PackingPlan::vector(const std::string& name, int64_t size,
+                                               TensorSlice slice, int interleaved) {
+  ASSIGN_OR_RETURN(Tensor tensor, find(name, {size}, slice));
+  if (interleaved > 0) tensor.interleaved_head_rows = interleaved;
   std::vector<float> values(size);
   read_elements(tensor, 0, values.size(), values.data());
   if (!all_finite(values)) return not_finite(name);
@@ -57,8 +59,7 @@ Status PackingPlan::matrix(const std::string& name, int64_t n, int64_t k, Packed
   return {};
 }
 
-Status PackingPlan::stacked(const std::vector<Part>& parts, int k, bool with_bias,
-                            StackedMatrix& stack) {
+Status PackingPlan::stacked(const std::vector<Part>& parts, int k, StackedMatrix& stack) {
   int n = 0;
   for (const Part& part : parts) {
     RETURN_IF_ERROR(find_part(part, k));
@@ -78,10 +79,16 @@ Status PackingPlan::stacked(const std::vector<Part>& parts, int k, bool with_bia
       jobs_.push_back({first_used + begin, stack.offset[begin] - channel, &stack.matrices.back()});
     }
   }
-  if (!with_bias) return {};
-  stack.bias.assign(n, 0.0f);
+  return read_biases(parts, stack);
+}
+
+Status PackingPlan::read_biases(const std::vector<Part>& parts, StackedMatrix& stack) {
   for (size_t i = 0; i < parts.size(); ++i) {
-    ASSIGN_OR_RETURN(const std::vector<float> bias, vector(parts[i].name + ".bias", parts[i].n));
+    const Part& part = parts[i];
+    if (part.bias.empty()) continue;
+    ASSIGN_OR_RETURN(const std::vector<float> bias,
+                     vector(part.bias, part.n, part.slice, part.interleaved));
+    stack.bias.resize(size_t(stack.n_padded()));
     std::copy(bias.begin(), bias.end(), stack.bias.begin() + stack.offset[i]);
   }
   return {};
@@ -97,14 +104,15 @@ Status PackingPlan::fused(const std::string& name, const std::vector<int>& n, in
   return matrix(name, rows, k, stack.matrices.emplace_back());
 }
 
-Status PackingPlan::exact(const std::string& name, int n, int k, StackedMatrix& stack) {
-  ASSIGN_OR_RETURN(const Tensor tensor, find(name, {n, k}));
-  const WeightType type = tensor.type == TensorType::kBf16 ? WeightType::kBf16 : WeightType::kF32;
+Status PackingPlan::exact(const Part& part, int k, StackedMatrix& stack) {
+  RETURN_IF_ERROR(find_part(part, k));
+  const WeightType type =
+      used_.back().tensor.type == TensorType::kBf16 ? WeightType::kBf16 : WeightType::kF32;
   stack.offset = {0};
-  stack.matrices = {describe_matrix(type, kernels_.matrix_layout_of(type), n, k)};
+  stack.matrices = {describe_matrix(type, kernels_.matrix_layout_of(type), part.n, k)};
   exact_.push_back(used_.size() - 1);
   jobs_.push_back({used_.size() - 1, 0, &stack.matrices.front()});
-  return {};
+  return read_biases({part}, stack);
 }
 
 TensorType PackingPlan::type_in_file(std::string_view name) const {
@@ -242,26 +250,40 @@ bool PackingPlan::is_exact(const PackJob& job) const {
   return std::ranges::binary_search(exact_, job.tensor);
 }
 
-// Finds a tensor and appends it to used_.
-Result<Tensor> PackingPlan::find(const std::string& name, std::vector<int64_t> shape) {
-  ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, shape));
+// Finds a tensor of this shape, or a slice that has it, and appends it to used_. Of a slice, only
+// its own bytes count as used.
+Result<Tensor> PackingPlan::find(const std::string& name, std::vector<int64_t> shape,
+                                 TensorSlice slice) {
+  if (slice.count == 0) {
+    ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, shape));
+    used_.push_back({name, tensor});
+    return tensor;
+  }
+  std::vector<int64_t> whole = {slice.count};
+  whole.insert(whole.end(), shape.begin(), shape.end());
+  ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, whole));
+  const size_t bytes = tensor.bytes.size() / size_t(slice.count);
+  tensor.bytes = tensor.bytes.subspan(size_t(slice.index) * bytes, bytes);
+  tensor.shape = std::move(shape);
   used_.push_back({name, tensor});
   return tensor;
 }
 
-// Finds the tensor of a part. Of a tensor with several matrices, only the bytes of one count as
-// used.
 Status PackingPlan::find_part(const Part& part, int k) {
-  const std::string name = part.name + ".weight";
-  if (part.slices == 0) {
-    RETURN_IF_ERROR(find(name, {part.n, k}));
-    return {};
+  if (!part.transposed) {
+    RETURN_IF_ERROR(find(part.weight, {part.n, k}, part.slice));
+  } else {
+    ASSIGN_OR_RETURN(const Tensor tensor, find(part.weight, {k, part.n}, part.slice));
+    if (cascade::describe(tensor.type).block_values > 1) {
+      return unsupported(part.weight, "is of type " + std::string(to_string(tensor.type)) +
+                                          ", but its rows are input channels: it must be plain "
+                                          "numbers");
+    }
   }
-  ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, std::vector<int64_t>{part.slices, part.n, k}));
-  const uint64_t bytes = bytes_of_values(tensor.type, uint64_t(part.n) * uint64_t(k));
-  tensor.bytes = tensor.bytes.subspan(uint64_t(part.slice) * bytes, bytes);
+  Tensor& tensor = used_.back().tensor;
   tensor.shape = {part.n, k};
-  used_.push_back({name, std::move(tensor)});
+  tensor.transposed = part.transposed;
+  if (part.interleaved > 0) tensor.interleaved_head_rows = part.interleaved;
   return {};
 }
 

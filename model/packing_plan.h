@@ -24,6 +24,12 @@ namespace cascade {
 // What the names of all tensors of layers begin with.
 inline constexpr std::string_view kLayersPrefix = "model.layers.";
 
+// One of several equal parts of a tensor: number `index` of the `count` along its first dimension.
+struct TensorSlice {
+  int index = 0;
+  int count = 0;  // 0: the whole tensor, which lacks that dimension
+};
+
 // Finds tensors, reads vectors, and describes matrices; place() gives the matrices their memory.
 // Functions that find tensors have the errors of load_weights(). A matrix that was described must
 // not move. The constructor's arguments must outlive this.
@@ -36,8 +42,9 @@ class PackingPlan {
   const ModelConfig& config() const { return config_; }
   bool has(std::string_view tensor) const { return files_.contains(tensor); }
 
-  // The values of a tensor of `size` values.
-  Result<std::vector<float>> vector(const std::string& name, int64_t size);
+  // The values of a tensor of `size` values. `interleaved`: as Tensor::interleaved_head_rows.
+  Result<std::vector<float>> vector(const std::string& name, int64_t size, TensorSlice slice = {},
+                                    int interleaved = 0);
   // A norm's factors.
   Result<std::vector<float>> norm(const std::string& name, int64_t size);
 
@@ -47,18 +54,20 @@ class PackingPlan {
 
   // A matrix, [n, k], as a tensor or a part of one.
   struct Part {
-    std::string name;  // without ".weight"
+    std::string weight;
     int n;
-    // Which of the `slices` matrices of a tensor [slices, n, k]; 0 slices: the tensor is [n, k].
-    int slice = 0;
-    int slices = 0;
+    std::string bias = {};  // empty: there is none
+    TensorSlice slice = {};
+    // As in Tensor.
+    bool transposed = false;
+    int interleaved = 0;
   };
   // `stack` becomes the matrices of tensors that are multiplied together.
-  Status stacked(const std::vector<Part>& parts, int k, bool with_bias, StackedMatrix& stack);
+  Status stacked(const std::vector<Part>& parts, int k, StackedMatrix& stack);
   // A matrix that is one tensor in the files; its parts have n[i] rows.
   Status fused(const std::string& name, const std::vector<int>& n, int k, StackedMatrix& stack);
   // A matrix that keeps its values: it becomes bf16 if it is that in the files, else f32.
-  Status exact(const std::string& name, int n, int k, StackedMatrix& stack);
+  Status exact(const Part& part, int k, StackedMatrix& stack);
 
   // The type of the last tensor `name` that was found; it must have been.
   TensorType type_in_file(std::string_view name) const;
@@ -91,7 +100,8 @@ class PackingPlan {
   PackedMatrix describe(int n, int k, std::span<const NamedTensor> tensors,
                         bool is_head = false) const;
   bool is_exact(const PackJob& job) const;
-  Result<Tensor> find(const std::string& name, std::vector<int64_t> shape);
+  Result<Tensor> find(const std::string& name, std::vector<int64_t> shape, TensorSlice slice = {});
+  Status read_biases(const std::vector<Part>& parts, StackedMatrix& stack);
   Status find_part(const Part& part, int k);
 
   const TensorFiles& files_;

@@ -25,6 +25,10 @@ struct Tensor {
   // + j of the file is row j * head_rows / 2 + i of the matrix (model/gguf/tensors.h).
   int interleaved_head_rows = 0;
 
+  // The file has the columns of the matrix, one after the other. Only F32, F16 and BF16; rows are
+  // in order. `shape` is the matrix's.
+  bool transposed = false;
+
   // Where row `row` of the matrix is in the file.
   size_t file_row(size_t row) const;
 };

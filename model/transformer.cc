@@ -171,7 +171,8 @@ Status Transformer::run_layers(std::span<const Slice> slices) {
       if (rows_.empty()) return {};
       attention_pass_.keep(rows_);
     }
-    RETURN_IF_ERROR(attention_pass_.attend(layer, {qkv_ + w.qkv.offset[0], qkv_stride_},
+    const float* sinks = w.sink_logits.empty() ? nullptr : w.sink_logits.data();
+    RETURN_IF_ERROR(attention_pass_.attend(layer, {qkv_ + w.qkv.offset[0], qkv_stride_, sinks},
                                            {attention_, attention_stride_}));
     finish_layer(w);
     if (observer_) observer_(layer, rows_, residual_);
@@ -292,8 +293,7 @@ void Transformer::finish_layer(const LayerWeights& w) {
 
 void Transformer::run_mlp(const LayerWeights& w) {
   multiply(product(w.gate_up, normed_, config_.hidden_size, gate_up_, gate_up_stride_));
-  const auto activate =
-      config_.activation == Activation::kSilu ? kernels_.silu_mul : kernels_.gelu_tanh_mul;
+  const ActivationKernel activate = activation_kernel(config_.activation, kernels_);
   float* const gates = gate_up_ + w.gate_up.offset[0];
   const float* const ups = gate_up_ + w.gate_up.offset[1];
   const Product down = product(w.down, gates, gate_up_stride_, projected_, output_stride_);

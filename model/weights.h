@@ -59,6 +59,7 @@ struct LayerWeights {
   std::vector<float> mlp_output_norm;        // [hidden_size]
   std::vector<float> query_norm;             // [head_dim], or [query_heads * head_dim]
   std::vector<float> key_norm;               // [head_dim], or [kv_heads * head_dim]
+  std::vector<float> sink_logits;            // [query_heads], or empty
   StackedMatrix qkv;                         // parts: q, k, v; input hidden_size
   StackedMatrix output;                      // input query_heads * head_dim
   StackedMatrix gate_up;                     // parts: gate, up; input hidden_size

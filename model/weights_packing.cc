@@ -74,6 +74,15 @@ bool pack_as_it_is(const Tensor& tensor, const PackedMatrix& matrix, int begin, 
   return finite;
 }
 
+// Reads rows [first, first + count) of the matrix from a tensor that has its columns.
+void read_columns(const Tensor& tensor, int first, int count, float* rows) {
+  const auto n = static_cast<size_t>(tensor.shape[0]), k = static_cast<size_t>(tensor.shape[1]);
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+    const size_t column = tensor.file_row(static_cast<size_t>(first) + i);
+    for (size_t j = 0; j < k; ++j) read_elements(tensor, j * n + column, 1, rows + i * k + j);
+  }
+}
+
 // False if the matrix cannot hold a value of the tensor.
 bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t* out) {
   const PackedMatrix& matrix = *job.matrix;
@@ -88,7 +97,10 @@ bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
   }
   bool finite = true;
   const auto read = [&](int first, int count, float* values) {
-    for (int i = 0; i < count; ++i) {
+    if (tensor.transposed) {
+      read_columns(tensor, begin + first, count, values);
+    }
+    for (int i = 0; i < count && !tensor.transposed; ++i) {
       read_elements(tensor, tensor.file_row(begin + first + i) * k, k, values + size_t(i) * k);
     }
     finite &= fit(matrix.type, std::span(values, size_t(count) * k));
@@ -144,8 +156,13 @@ class Packing {
     const size_t panel_bytes = bytes_of_values(tensors_[range.tensor].tensor.type,
                                                uint64_t{kPanelChannels} * uint64_t(matrix.k));
     const auto first_from = [&](size_t at) { return (at + panel_bytes - 1) / panel_bytes; };
-    const size_t end = first_from(range.end);
-    for (size_t panel = first_from(range.begin); panel < end; ++panel) {
+    size_t first = first_from(range.begin), end = first_from(range.end);
+    if (tensors_[range.tensor].tensor.transposed) {
+      // Every panel is spread over the whole tensor, so all of them come after its last range.
+      end = range.end == tensors_[range.tensor].tensor.bytes.size() ? end : 0;
+      first = 0;
+    }
+    for (size_t panel = first; panel < end; ++panel) {
       panels_.push_back({Task::What::kPack, range.tensor, panel, &job, packed_end_});
       packed_end_ += matrix.panel_bytes();
     }

@@ -24,6 +24,7 @@ const Kernels& avx2_kernels() {
       .rope = generic::rope<V>,
       .silu_mul = generic::silu_mul<V>,
       .gelu_tanh_mul = generic::gelu_tanh_mul<V>,
+      .clamped_swiglu = generic::clamped_swiglu<V>,
       .add = generic::add<V>,
       .add_scaled = generic::add_scaled<V>,
       .multiply = generic::multiply<V>,

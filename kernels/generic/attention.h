@@ -349,9 +349,13 @@ inline void attention_of_type(const AttentionArgs& args) {
   for (int row = 0; row < args.rows; ++row) {
     if (args.positions[row] / kSplitKeys >= args.split_end) continue;
     const float* values = scratch.total_values + row * scratch.width;
-    const V sum = V::set1(scratch.total_sum[row]);
+    float factor = 1.0f, total = scratch.total_sum[row];
+    if (args.sink_logits != nullptr) {
+      merge_sink(args.sink_logits[row], scratch.total_max[row], factor, total);
+    }
+    const V by = V::set1(factor), sum = V::set1(total);
     for_lanes(args.head_dim, [&](int i, int count) {
-      (V::load(values + i) / sum).store_partial(args.outputs[row] + i, count);
+      (V::load(values + i) * by / sum).store_partial(args.outputs[row] + i, count);
     });
   }
 }

@@ -108,6 +108,19 @@ inline void gelu_tanh_mul(const float* gate, const float* up, int n, float* out)
 }
 
 template <class V>
+inline void clamped_swiglu(const float* gate, const float* up, int n, float* out) {
+  const V one = V::set1(1.0f), limit = V::set1(kSwigluLimit);
+  for_lanes(n, [&](int i, int count) {
+    // Of a limit and a NaN, min and max give the NaN.
+    const V g = V::min(limit, V::load_partial(gate + i, count));
+    const V below = V::min(limit, V::load_partial(up + i, count));
+    const V u = V::max(V::set1(-kSwigluLimit), below);
+    const V silu = g / (one + exp(g * V::set1(-kSwigluSlope)));
+    (silu * (u + one)).store_partial(out + i, count);
+  });
+}
+
+template <class V>
 inline void add_scaled(float* x, const float* y, float factor, int n) {
   const V by = V::set1(factor);
   for_lanes(n, [&](int i, int count) {

@@ -224,7 +224,13 @@ void attention(const AttentionArgs& args) {
     }
     if (args.totals != nullptr) store_total(total, args.totals[row]);
     if (position / kSplitKeys >= args.split_end) continue;
-    for (int d = 0; d < args.head_dim; ++d) args.outputs[row][d] = total.values[d] / total.sum;
+    float factor = 1;
+    if (args.sink_logits != nullptr) {
+      merge_sink(args.sink_logits[row], total.max, factor, total.sum);
+    }
+    for (int d = 0; d < args.head_dim; ++d) {
+      args.outputs[row][d] = total.values[d] * factor / total.sum;
+    }
   }
 }
 

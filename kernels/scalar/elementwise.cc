@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "kernels/exp.h"
+#include "kernels/kernels.h"
 
 namespace cascade::scalar {
 
@@ -50,6 +51,17 @@ void gelu_tanh_mul(const float* gate, const float* up, int n, float* out) {
     const float g = gate[i];
     const float gelu = g / (1.0f + exp_reference(g * std::fmaf(g * g, kGeluCubic, kGeluLinear)));
     out[i] = gelu * up[i];
+  }
+}
+
+void clamped_swiglu(const float* gate, const float* up, int n, float* out) {
+  for (int i = 0; i < n; ++i) {
+    // A NaN stays a NaN.
+    const float g = kSwigluLimit < gate[i] ? kSwigluLimit : gate[i];
+    const float below = kSwigluLimit < up[i] ? kSwigluLimit : up[i];
+    const float u = -kSwigluLimit > below ? -kSwigluLimit : below;
+    const float silu = g / (1.0f + exp_reference(g * -kSwigluSlope));
+    out[i] = silu * (u + 1.0f);
   }
 }
 

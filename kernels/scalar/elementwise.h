@@ -10,6 +10,7 @@ void rms_norm(const float* x, const float* weight, float eps, int n, float* out)
 void rope(float* x, int heads, int head_dim, int rotary_dim, const float* cos, const float* sin);
 void silu_mul(const float* gate, const float* up, int n, float* out);
 void gelu_tanh_mul(const float* gate, const float* up, int n, float* out);
+void clamped_swiglu(const float* gate, const float* up, int n, float* out);
 void add_scaled(float* x, const float* y, float factor, int n);
 void multiply(float* x, float factor, int n);
 void soft_cap(float* x, float cap, int n);

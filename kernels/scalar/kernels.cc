@@ -20,6 +20,7 @@ const Kernels& scalar_kernels() {
       .rope = scalar::rope,
       .silu_mul = scalar::silu_mul,
       .gelu_tanh_mul = scalar::gelu_tanh_mul,
+      .clamped_swiglu = scalar::clamped_swiglu,
       .add = scalar::add,
       .add_scaled = scalar::add_scaled,
       .multiply = scalar::multiply,

@@ -59,7 +59,13 @@ struct Window {
   int size = 0;
   int sinks = 0;
   float soft_cap = 0;  // of the scores
+  bool has_sink_logits = false;
 };
+
+// The logit of a row's sink depends on the row alone. Some are larger than all scores.
+float sink_logit(const GuardedFloats& query) {
+  return 6 * query[0];
+}
 
 // The arguments of a call, except those that depend on how the rows are divided into calls.
 struct Call {
@@ -69,11 +75,14 @@ struct Call {
         outputs(queries.size(), GuardedFloats(cache.head_dim, -1)),
         query_rows(queries.size()),
         output_rows(queries.size()),
+        sink_logits(queries.size()),
         scratch(attention_scratch_floats(cache.head_dim), 0, 64) {
     for (size_t r = 0; r < queries.size(); ++r) {
       query_rows[r] = queries[r].data();
       output_rows[r] = outputs[r].data();
+      sink_logits[r] = sink_logit(queries[r]);
     }
+    if (window.has_sink_logits) args.sink_logits = sink_logits.data();
     args.kv_type = cache.type;
     args.head_dim = cache.head_dim;
     args.scale = 1 / std::sqrt(static_cast<float>(cache.head_dim));
@@ -93,6 +102,7 @@ struct Call {
   std::vector<GuardedFloats> outputs;
   GuardedArray<const float*> query_rows;
   GuardedArray<float*> output_rows;
+  GuardedFloats sink_logits;
   GuardedFloats scratch;
   AttentionArgs args = {};
 };
@@ -260,6 +270,7 @@ TEST_P(Attention, is_the_softmax_over_the_visible_keys) {
     weights[key] = std::exp(score);
     total += weights[key];
   }
+  if (window.has_sink_logits) total += std::exp(double(sink_logit(query)));
   double largest = 0;
   for (int key = 0; key < keys; ++key) {
     if (weights[key] == 0) continue;
@@ -396,7 +407,8 @@ std::vector<Case> cases() {
           Case{type, 72, 300, {48, 0}}, Case{type, 72, 300, {48, 4}},
           Case{type, 16, 2100, {1030, 0}}, Case{type, 32, 1500, {1, 0}},
           Case{type, 64, 1024, {64, 70}}, Case{type, 128, 2113, {200, 1}},
-          Case{type, 72, 300, {48, 4, 1.5f}}, Case{type, 24, 1100, {0, 0, 0.5f}}}) {
+          Case{type, 72, 300, {48, 4, 1.5f}}, Case{type, 24, 1100, {0, 0, 0.5f}},
+          Case{type, 64, 1100, {128, 0, 0, true}}, Case{type, 16, 2100, {0, 0, 0, true}}}) {
       all.push_back(shape);
     }
   }
@@ -407,7 +419,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Attention, ::testing::ValuesIn(cases()), [](con
   const Case& c = test.param;
   return std::string(to_string(c.type)) + "_dim" + std::to_string(c.head_dim) + "_keys" +
          std::to_string(c.keys) + "_window" + std::to_string(c.window.size) + "_sinks" +
-         std::to_string(c.window.sinks) + (c.window.soft_cap > 0 ? "_capped" : "");
+         std::to_string(c.window.sinks) + (c.window.soft_cap > 0 ? "_capped" : "") +
+         (c.window.has_sink_logits ? "_sink_logits" : "");
 });
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Row-wise kernels: equal to the scalar ones bit for bit, and close to the real functions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -128,6 +129,34 @@ TEST(GeluTanhMul, equals_scalar_on_every_isa_and_the_real_function) {
         const double exact = x / (1 + std::exp(-2 * u)) * up[i];
         // The exponent, up to some 40 where the result matters, is rounded to 24 bits.
         ASSERT_NEAR(expected[i], exact, std::fabs(exact) * 1e-5 + 1e-30) << x;
+      }
+    }
+  }
+}
+
+TEST(ClampedSwiglu, equals_scalar_on_every_isa_and_the_real_function) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : kSizes) {
+      auto gate = random_floats(random, n, 12), up = random_floats(random, n, 12);
+      gate[0] = NAN;
+      up[1] = NAN;
+      gate[2] = -1e30f;
+      up[3] = -INFINITY;
+      gate[4] = INFINITY;
+      GuardedFloats expected(n), actual(n);
+      scalar().clamped_swiglu(gate.data(), up.data(), n, expected.data());
+      kernels->clamped_swiglu(gate.data(), up.data(), n, actual.data());
+      expect_same_bits(expected, actual);
+      EXPECT_TRUE(std::isnan(actual[0]));
+      EXPECT_TRUE(std::isnan(actual[1]));
+      for (int i = 2; i < n; ++i) {
+        const double g = std::min(double(gate[i]), 7.0);
+        const double u = std::clamp(double(up[i]), -7.0, 7.0);
+        const double exact = g / (1 + std::exp(-1.702 * g)) * (u + 1);
+        // u + 1 is rounded where it is near 0.
+        const double bound = std::fabs(exact) * 2e-5 + std::fabs(g) * 1e-6 + 1e-30;
+        ASSERT_NEAR(expected[i], exact, bound) << gate[i] << " " << up[i];
       }
     }
   }

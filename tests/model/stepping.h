@@ -42,8 +42,8 @@ inline const std::vector<std::string>& family_models() {
 
 // Mixtures of experts.
 inline const std::vector<std::string>& mixture_models() {
-  static const std::vector<std::string> names = {"glm4-moe", "glm4-moe-plain", "mixtral",
-                                                 "qwen3-moe", "qwen3-moe-step"};
+  static const std::vector<std::string> names = {"glm4-moe", "glm4-moe-plain", "gpt-oss",
+                                                 "mixtral",  "qwen3-moe",      "qwen3-moe-step"};
   return names;
 }
 

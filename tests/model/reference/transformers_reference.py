@@ -17,6 +17,7 @@ import sys
 import numpy as np
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers.models.gemma3 import modeling_gemma3 as gemma3
 
 EAGER_ATTENTION = gemma3.eager_attention_forward
@@ -35,6 +36,22 @@ COMMON = {
     "bos_token_id": 256,
     "eos_token_id": 257,
     "tie_word_embeddings": True,
+}
+GPT_OSS = {
+    "model_type": "gpt_oss",
+    "head_dim": 16,
+    "num_local_experts": 6,
+    "num_experts_per_tok": 2,
+    "sliding_window": 40,
+    "rope_parameters": {
+        "rope_type": "yarn",
+        "rope_theta": 10000.0,
+        "factor": 8.0,
+        "beta_fast": 32.0,
+        "beta_slow": 1.0,
+        "truncate": False,
+        "original_max_position_embeddings": 64,
+    },
 }
 # Transformers makes these, including their configuration files: features that no model of
 # make_family_models.py has.
@@ -70,6 +87,9 @@ FURTHER = {
         "num_experts_per_tok": 2,
         "sliding_window": None,
     },
+    "gpt-oss": {**COMMON, **GPT_OSS, "intermediate_size": 40},
+    # The same with experts in MXFP4: neither an expert's input nor its channels fill whole groups.
+    "gpt-oss-mxfp4": {**COMMON, **GPT_OSS, "hidden_size": 96, "intermediate_size": 64},
     # Neither the experts nor an expert's channels fill whole panels; a dense layer among mixtures.
     "qwen3-moe": {
         **COMMON,
@@ -134,8 +154,11 @@ def load(folder, device):
     rope = getattr(config, "rope_parameters", None) or {}
     if "short_factor" in rope:
         rope["short_factor"] = rope["long_factor"]
+    options = {}
+    if getattr(config, "quantization_config", None):
+        options["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
     model = transformers.AutoModelForCausalLM.from_pretrained(
-        folder, config=config, dtype=torch.float32, attn_implementation="eager"
+        folder, config=config, dtype=torch.float32, attn_implementation="eager", **options
     )
     # In transformers, both the configuration and the attention function of Gemma 3 have the cap
     # of attention scores, but the value is not handed from the one to the other.
@@ -201,6 +224,26 @@ def make(folder, config):
     model.to(torch.bfloat16).save_pretrained(folder)
 
 
+def mix_in_mxfp4(folder):
+    """Replaces a gpt-oss model's experts by random ones in MXFP4, which have every code."""
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    random = np.random.Generator(np.random.PCG64(sum(folder.name.encode())))
+    for name in [name for name in tensors if name.endswith(("gate_up_proj", "down_proj"))]:
+        experts, inputs, outputs = tensors.pop(name).shape
+        blocks = random.integers(0, 256, (experts, outputs, inputs // 32, 16), dtype=np.uint8)
+        scales = random.integers(121, 125, (experts, outputs, inputs // 32), dtype=np.uint8)
+        tensors[name + "_blocks"] = torch.from_numpy(blocks)
+        tensors[name + "_scales"] = torch.from_numpy(scales)
+    save_file(tensors, path, {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["quantization_config"] = {
+        "quant_method": "mxfp4",
+        "modules_to_not_convert": ["self_attn", "router", "embed_tokens", "lm_head"],
+    }
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+
+
 def main(fixtures):
     torch.backends.cuda.matmul.allow_tf32 = False
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -209,6 +252,8 @@ def main(fixtures):
     for name, config in FURTHER.items():
         if not (fixtures / name).exists():
             make(fixtures / name, config)
+            if name.endswith("mxfp4"):
+                mix_in_mxfp4(fixtures / name)
             (fixtures / name / "generation_config.json").unlink(missing_ok=True)
             shutil.copy(tokenizer, fixtures / name)
     for config in sorted(fixtures.glob("*/config.json")):
