@@ -11,6 +11,7 @@ import sys
 import seeds_frames
 import seeds_gguf
 import seeds_http
+import seeds_mixture
 import seeds_model
 import seeds_openai
 import seeds_template
@@ -30,9 +31,9 @@ def corpus():
         "openai": seeds_openai.openai(),
         "grammar": seeds_openai.grammar(),
         "http": seeds_http.http(),
-        "gguf": seeds_gguf.gguf(),
+        "gguf": seeds_gguf.gguf() | seeds_mixture.gguf(),
         "safetensors": seeds_model.safetensors(),
-        "config": seeds_model.config(),
+        "config": seeds_model.config() | seeds_mixture.config(),
         "tokenizer": seeds_tokenizer.tokenizer(),
         "template": seeds_template.template(),
     }

@@ -85,11 +85,14 @@ def safetensors():
     }
 
 
+# The smallest configuration that is accepted.
+MINIMAL = {"model_type": "llama", "hidden_act": "silu", "num_hidden_layers": 3, "hidden_size": 64,
+           "intermediate_size": 160, "num_attention_heads": 4, "vocab_size": 2048,
+           "max_position_embeddings": 4096, "rms_norm_eps": 1e-6, "rope_theta": 10000.0}
+
+
 def config():
-    minimal = {"model_type": "llama", "hidden_act": "silu", "num_hidden_layers": 3,
-               "hidden_size": 64, "intermediate_size": 160, "num_attention_heads": 4,
-               "vocab_size": 2048, "max_position_embeddings": 4096, "rms_norm_eps": 1e-6,
-               "rope_theta": 10000.0}
+    minimal = MINIMAL
     v5 = {key: value for key, value in minimal.items() if key != "rope_theta"} | {
         "model_type": "qwen3", "head_dim": 16, "num_key_value_heads": 2, "dtype": "bfloat16",
         "rope_parameters": {"rope_theta": 1e6, "rope_type": "yarn", "factor": 4.0,
