@@ -19,6 +19,15 @@ Json mixture_config(const char* model_type) {
 
 using Layers = std::vector<bool>;
 
+// Every second layer has the window.
+Json alternating_types(int layers) {
+  Json types = Json::array();
+  for (int layer = 0; layer < layers; ++layer) {
+    types.push_back(layer % 2 == 0 ? "full_attention" : "sliding_attention");
+  }
+  return types;
+}
+
 TEST(MixtureConfig, of_qwen_has_softmax_scores_and_may_have_dense_layers) {
   Json config = with(mixture_config("qwen3_moe"), "num_hidden_layers", 4);
   MixtureConfig expected = {
@@ -98,6 +107,94 @@ TEST(MixtureConfig, of_glm_has_biases_of_queries_keys_and_values_only) {
   EXPECT_FALSE(config.output_bias);
 }
 
+TEST(MixtureConfig, of_gpt_oss_has_joined_experts_of_the_usual_size_with_biases) {
+  const ModelConfig config = parsed_config(mixture_config("gpt_oss"));
+  const MixtureConfig expected = {.layers = {true, true, true},
+                                  .experts = 8,
+                                  .chosen = 2,
+                                  .intermediate_size = 160,
+                                  .router_bias = true,
+                                  .expert_bias = true,
+                                  .normalizes = true,
+                                  .names = ExpertNames::kJoined};
+  EXPECT_EQ(config.mixture, expected);
+  EXPECT_EQ(config.draft_layers, 0);
+  EXPECT_EQ(config.used_intermediate_size(0), 2 * 160);
+  // The number of experts has one name in this family.
+  Json other = without(mixture_config("gpt_oss"), "num_local_experts");
+  expect_invalid_config(with(other, "num_experts", 8), "num_local_experts", "is missing");
+}
+
+TEST(MixtureConfig, of_gpt_oss_has_sinks_and_biases_unless_told_otherwise) {
+  const Json json = mixture_config("gpt_oss");
+  const ModelConfig config = parsed_config(json);
+  EXPECT_TRUE(config.attention_sinks);
+  EXPECT_TRUE(config.qkv_bias && config.output_bias);
+  EXPECT_FALSE(config.mlp_bias);
+  EXPECT_FALSE(config.tied_embeddings);
+  EXPECT_EQ(config.qk_norm, QkNorm::kNone);
+  const ModelConfig plain = parsed_config(with(json, "attention_bias", false));
+  EXPECT_FALSE(plain.qkv_bias || plain.output_bias);
+  EXPECT_TRUE(plain.attention_sinks);
+  EXPECT_EQ(parsed_config(with(json, "attention_bias", nullptr)), config);
+  expect_invalid_config(with(json, "attention_bias", 1), "attention_bias");
+  for (const char* type : {"llama", "mixtral", "qwen3_moe", "glm4_moe"}) {
+    const ModelConfig other = parsed_config(mixture_config(type));
+    EXPECT_FALSE(other.attention_sinks || other.qkv_bias || other.output_bias) << type;
+  }
+}
+
+TEST(MixtureConfig, of_gpt_oss_has_a_window_in_every_second_layer_or_in_those_listed) {
+  const Json json = with(mixture_config("gpt_oss"), "num_hidden_layers", 5);
+  EXPECT_EQ(parsed_config(json).window, Windows({128, 0, 128, 0, 128}));
+  EXPECT_EQ(parsed_config(with(json, "sliding_window", 32)).window, Windows({32, 0, 32, 0, 32}));
+  EXPECT_EQ(parsed_config(with(json, "sliding_window", nullptr)).window, Windows(5, 0));
+  EXPECT_EQ(parsed_config(with(json, "use_sliding_window", false)), parsed_config(json));
+  EXPECT_EQ(parsed_config(json).layer_rope, std::vector<LayerRope>(5, LayerRope::kMain));
+  const Json listed = with(json, "layer_types", alternating_types(5));
+  EXPECT_EQ(parsed_config(listed).window, Windows({0, 128, 0, 128, 0}));
+  EXPECT_EQ(parsed_config(with(listed, "sliding_window", 32)).window, Windows({0, 32, 0, 32, 0}));
+  expect_invalid_config(with(listed, "sliding_window", nullptr), "layer_types",
+                        "sliding_window is off");
+  for (const Json& window : {Json(0), Json(-128), Json(1.5), Json("128")}) {
+    expect_invalid_config(with(json, "sliding_window", window), "sliding_window");
+  }
+  for (const Json& types : {Json(1), alternating_types(4), alternating_types(6), Json({0, 1, 0})}) {
+    expect_invalid_config(with(json, "layer_types", types), "layer_types");
+  }
+  const Json chunked(std::vector<std::string>(5, "chunked_attention"));
+  expect_config_error(with(json, "layer_types", chunked), ErrorCode::kUnsupported, "layer_types",
+                      "chunked_attention");
+}
+
+TEST(MixtureConfig, of_gpt_oss_clamps_whatever_hidden_act_says) {
+  const Json json = mixture_config("gpt_oss");
+  for (const char* name : {"silu", "gelu_pytorch_tanh", "swiglu"}) {
+    EXPECT_EQ(parsed_config(with(json, "hidden_act", name)).activation, Activation::kClampedSwiglu)
+        << name;
+  }
+  for (const char* type : {"mixtral", "qwen3_moe", "glm4_moe"}) {
+    EXPECT_EQ(parsed_config(mixture_config(type)).activation, Activation::kSilu) << type;
+  }
+}
+
+TEST(MixtureConfig, of_gpt_oss_has_no_other_limit_than_7) {
+  const Json json = mixture_config("gpt_oss");
+  for (const Json& limit : {Json(7), Json(7.0), Json(nullptr)}) {
+    EXPECT_EQ(parsed_config(with(json, "swiglu_limit", limit)), parsed_config(json));
+  }
+  for (const Json& limit : {Json(0), Json(6), Json(7.5), Json(1e6)}) {
+    expect_config_error(with(json, "swiglu_limit", limit), ErrorCode::kUnsupported, "swiglu_limit",
+                        "must be 7, got " + Json(limit.get<double>()).dump());
+  }
+  for (const Json& limit : {Json(-7), Json(1e7), Json("7"), Json(true), Json::array({7})}) {
+    expect_invalid_config(with(json, "swiglu_limit", limit), "swiglu_limit");
+  }
+  // The other families have no limit.
+  EXPECT_EQ(parsed_config(with(mixture_config("mixtral"), "swiglu_limit", 6)),
+            parsed_config(mixture_config("mixtral")));
+}
+
 TEST(MixtureConfig, a_layer_uses_the_channels_of_the_chosen_experts) {
   Json json = with(mixture_config("glm4_moe"), "num_hidden_layers", 2);
   const ModelConfig config = parsed_config(json);
@@ -106,7 +203,7 @@ TEST(MixtureConfig, a_layer_uses_the_channels_of_the_chosen_experts) {
 }
 
 TEST(MixtureConfig, wrong_numbers_are_refused_by_name) {
-  for (const char* type : {"qwen3_moe", "mixtral", "glm4_moe"}) {
+  for (const char* type : {"qwen3_moe", "mixtral", "glm4_moe", "gpt_oss"}) {
     const Json config = mixture_config(type);
     for (const Json& value : {Json(0), Json(-1), Json(4097), Json(2.5), Json("8"), Json(1e30)}) {
       expect_invalid_config(with(config, "num_local_experts", value), "num_local_experts");
@@ -123,6 +220,12 @@ TEST(MixtureConfig, wrong_numbers_are_refused_by_name) {
     }
     expect_invalid_config(without(config, "moe_intermediate_size"), "moe_intermediate_size");
     expect_invalid_config(with(config, "norm_topk_prob", 1), "norm_topk_prob");
+  }
+  for (const char* type : {"mixtral", "gpt_oss"}) {
+    for (const Json& value : {Json(0), Json(20), Json(int64_t{1} << 40), Json("160")}) {
+      expect_invalid_config(with(mixture_config(type), "intermediate_size", value),
+                            "intermediate_size");
+    }
   }
   const Json qwen = mixture_config("qwen3_moe");
   expect_invalid_config(with(qwen, "decoder_sparse_step", 0), "decoder_sparse_step");
