@@ -162,7 +162,7 @@ size_t attention_scratch_floats(int head_dim);
 // The floats of one row of AttentionArgs::totals.
 size_t attention_total_floats(int head_dim);
 
-// Of clamped_swiglu, the activation of gpt-oss.
+// The constants of clamped_swiglu, the activation of gpt-oss.
 inline constexpr float kSwigluSlope = 1.702f;
 inline constexpr float kSwigluLimit = 7.0f;
 

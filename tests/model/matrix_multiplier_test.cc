@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/model/random_weights.h"
