@@ -43,6 +43,7 @@ std::string_view to_string(WeightType type) {
     case WeightType::kQ4K: return "q4k";
     case WeightType::kQ5K: return "q5k";
     case WeightType::kQ6K: return "q6k";
+    case WeightType::kMxfp4: return "mxfp4";
   }
   return "unknown";
 }

@@ -10,14 +10,15 @@ namespace cascade {
 
 // kInt8: symmetric, one scale for each 128 weights of an output channel; kInt4: one for each 32.
 // K-quants have 4, 5 or 6 bits, and scales of two levels: kQ4K, kQ5K with an offset for each 32
-// weights, kQ6K symmetric (kernels/k_quant_matrix.h).
-enum class WeightType : uint8_t { kF32, kBf16, kInt8, kInt4, kQ4K, kQ5K, kQ6K };
+// weights, kQ6K symmetric (kernels/k_quant_matrix.h). kMxfp4: floats of four bits, with a power of
+// two for each 32 (OCP Microscaling Formats, version 1.0).
+enum class WeightType : uint8_t { kF32, kBf16, kInt8, kInt4, kQ4K, kQ5K, kQ6K, kMxfp4 };
 // kFp8 (e4m3) and kInt8 have one scale for each token and head.
 enum class KvType : uint8_t { kF32, kBf16, kFp16, kFp8, kInt8 };
 
 inline constexpr WeightType kWeightTypes[] = {
     WeightType::kF32, WeightType::kBf16, WeightType::kInt8, WeightType::kInt4,
-    WeightType::kQ4K, WeightType::kQ5K,  WeightType::kQ6K};
+    WeightType::kQ4K, WeightType::kQ5K,  WeightType::kQ6K,  WeightType::kMxfp4};
 [[gnu::always_inline]] inline constexpr bool is_k_quant(WeightType type) {
   return type == WeightType::kQ4K || type == WeightType::kQ5K || type == WeightType::kQ6K;
 }
@@ -28,10 +29,11 @@ inline constexpr WeightType kWeightTypes[] = {
 inline constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kBf16, KvType::kFp16, KvType::kFp8,
                                       KvType::kInt8};
 
-// "f32", "bf16", "int8", "int4", "q4k", "q5k", "q6k".
+// "f32", "bf16", "int8", "int4", "q4k", "q5k", "q6k", "mxfp4".
 std::string_view to_string(WeightType type);
 std::optional<WeightType> weight_type_from_string(std::string_view name);
-inline constexpr std::string_view kWeightTypeNames = "f32, bf16, int8, int4, q4k, q5k or q6k";
+inline constexpr std::string_view kWeightTypeNames =
+    "f32, bf16, int8, int4, q4k, q5k, q6k or mxfp4";
 // "f32", "bf16", "fp16", "fp8", "int8".
 std::string_view to_string(KvType type);
 std::optional<KvType> kv_type_from_string(std::string_view name);

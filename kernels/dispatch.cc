@@ -54,7 +54,7 @@ int expanded_panels(int k) {
 size_t quantized_gemm_scratch_bytes(int k) {
   const size_t panel = expanded_panel_bytes(k);
   const size_t weights = std::min(8 * panel, std::max(kExpandedBytes, 2 * panel));
-  return weights + weights / 4;  // K-quants have scales as f32, too (generic/k_quants.h)
+  return weights + weights / 4;  // records have scales as f32, too (generic/records.h)
 }
 
 size_t attention_scratch_floats(int head_dim) {

@@ -23,7 +23,7 @@ uint32_t high_bits(uint32_t four) {
 }
 
 // Writes the words of a group.
-void encode_group(const KQuantFormat& format, const KQuantGroup& group, uint32_t* words) {
+void encode_group(const RecordFormat& format, const KQuantGroup& group, uint32_t* words) {
   words[0] = uint32_t{group.unit} | uint32_t{group.offset_unit} << 16;
   for (int line = 0; line < format.scale_lines(); ++line) {
     uint8_t bytes[4];
@@ -46,20 +46,15 @@ void encode_group(const KQuantFormat& format, const KQuantGroup& group, uint32_t
 
 }  // namespace
 
-size_t k_quant_row_words(const PackedMatrix& matrix) {
-  return static_cast<size_t>(matrix.groups()) *
-         static_cast<size_t>(k_quant_format(matrix.type).lines());
-}
-
 void encode_k_quant_groups(const PackedMatrix& matrix, const KQuantGroup* groups, uint32_t* words) {
-  const KQuantFormat format = k_quant_format(matrix.type);
+  const RecordFormat format = record_format(matrix.type);
   for (int g = 0; g < matrix.groups(); ++g) {
     encode_group(format, groups[g], words + size_t(g) * format.lines());
   }
 }
 
 void encode_k_quant_row(const PackedMatrix& matrix, const float* row, uint32_t* words) {
-  const KQuantFormat format = k_quant_format(matrix.type);
+  const RecordFormat format = record_format(matrix.type);
   for (int g = 0; g < matrix.groups(); ++g) {
     const int count = std::min(kGroup, matrix.k - g * kGroup);
     const KQuantGroup group = quantize_k_group(matrix.type, row + g * kGroup, count);
@@ -68,7 +63,7 @@ void encode_k_quant_row(const PackedMatrix& matrix, const float* row, uint32_t* 
 }
 
 KQuantGroup k_quant_group(const PackedMatrix& matrix, int panel, int lane, int group) {
-  const KQuantFormat format = k_quant_format(matrix.type);
+  const RecordFormat format = record_format(matrix.type);
   const auto* record = reinterpret_cast<const uint32_t*>(matrix.panel(panel) +
                                                          size_t(group) * format.record_bytes()) +
                        lane;
@@ -99,7 +94,7 @@ KQuantGroup k_quant_group(const PackedMatrix& matrix, int panel, int lane, int g
   return out;
 }
 
-void k_quant_values(const KQuantFormat& format, const KQuantGroup& group, float* out) {
+void k_quant_values(const RecordFormat& format, const KQuantGroup& group, float* out) {
   const float unit = f16_to_f32(group.unit), offset_unit = f16_to_f32(group.offset_unit);
   const int zero = format.offsets ? 0 : 1 << (format.bits - 1);
   for (int s = 0; s < format.subgroups(); ++s) {
@@ -114,7 +109,7 @@ void k_quant_values(const KQuantFormat& format, const KQuantGroup& group, float*
 }
 
 void get_k_quant_row(const PackedMatrix& matrix, int channel, float* row) {
-  const KQuantFormat format = k_quant_format(matrix.type);
+  const RecordFormat format = record_format(matrix.type);
   const int panel = channel / kPanelChannels, lane = channel % kPanelChannels;
   float values[kGroup];
   for (int g = 0; g < matrix.groups(); ++g) {

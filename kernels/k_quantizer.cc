@@ -302,7 +302,7 @@ KQuantGroup quantize_without_offsets(const float* x) {
 KQuantGroup quantize_k_group(WeightType type, const float* weights, int count) {
   float x[kGroup] = {};
   std::copy_n(weights, count, x);
-  const KQuantFormat format = k_quant_format(type);
+  const RecordFormat format = record_format(type);
   return format.offsets ? quantize_with_offsets(x, format.bits) : quantize_without_offsets(x);
 }
 

@@ -10,7 +10,9 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "kernels/k_quant_matrix.h"
+#include "kernels/mxfp4_matrix.h"
 #include "kernels/quantized_matrix.h"
+#include "kernels/record_format.h"
 
 namespace cascade {
 namespace {
@@ -32,7 +34,9 @@ constexpr int kRowsAtOnce = 4;
 size_t row_words(const PackedMatrix& matrix) {
   if (matrix.type == WeightType::kF32) return static_cast<size_t>(matrix.k);
   if (matrix.type == WeightType::kBf16) return static_cast<size_t>(matrix.k) / 2;
-  return is_k_quant(matrix.type) ? k_quant_row_words(matrix) : quantized_row_words(matrix);
+  if (!has_records(matrix.type)) return quantized_row_words(matrix);
+  return static_cast<size_t>(matrix.groups()) *
+         static_cast<size_t>(record_format(matrix.type).lines());
 }
 
 // Writes the words of a row to `words`, one after the other. Parts that are not words are written
@@ -40,6 +44,7 @@ size_t row_words(const PackedMatrix& matrix) {
 void encode_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
                 uint8_t* panel) {
   if (is_k_quant(matrix.type)) return encode_k_quant_row(matrix, row, words);
+  if (matrix.type == WeightType::kMxfp4) return encode_mxfp4_row(matrix, row, words);
   if (matrix.quantized()) return encode_quantized_row(matrix, row, lane, words, panel);
   if (matrix.type == WeightType::kF32) {
     std::memcpy(words, row, static_cast<size_t>(matrix.k) * sizeof(float));
@@ -133,7 +138,7 @@ size_t PackedMatrix::scales_offset() const {
 }
 
 size_t PackedMatrix::panel_bytes() const {
-  if (is_k_quant(type)) return static_cast<size_t>(groups()) * k_quant_format(type).record_bytes();
+  if (has_records(type)) return static_cast<size_t>(groups()) * record_format(type).record_bytes();
   if (!quantized()) {
     const size_t element = type == WeightType::kF32 ? sizeof(float) : sizeof(uint16_t);
     return static_cast<size_t>(k) * kPanelChannels * element;
@@ -153,7 +158,7 @@ PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k,
   matrix.n_padded = round_up(n, kPanelChannels);
   matrix.k = k;
   matrix.block_scales = block_scales;
-  CHECK(!block_scales || (matrix.quantized() && !is_k_quant(type) && k % kBlock == 0));
+  CHECK(!block_scales || (matrix.quantized() && !has_records(type) && k % kBlock == 0));
   return matrix;
 }
 
@@ -196,6 +201,14 @@ void pack_panel(const PackedMatrix& matrix, int rows, const KQuantRowReader& rea
   pack_rows<KQuantGroup>(matrix, rows, static_cast<size_t>(matrix.groups()), read, encode, panel);
 }
 
+void pack_panel(const PackedMatrix& matrix, int rows, const Mxfp4RowReader& read, uint8_t* panel) {
+  CHECK(matrix.type == WeightType::kMxfp4 && matrix.k % kBlock == 0);
+  clear_unwritten(matrix, rows, panel);
+  const auto encode = [](const PackedMatrix& m, const Mxfp4Block* blocks, int, uint32_t* words,
+                         uint8_t*) { encode_mxfp4_blocks(m, blocks, words); };
+  pack_rows<Mxfp4Block>(matrix, rows, static_cast<size_t>(matrix.k) / kBlock, read, encode, panel);
+}
+
 void get_row(const PackedMatrix& matrix, int channel, float* row) {
   CHECK(channel >= 0 && channel < matrix.n);
   if (matrix.layout == MatrixLayout::kRowMajor) {
@@ -204,6 +217,7 @@ void get_row(const PackedMatrix& matrix, int channel, float* row) {
     return;
   }
   if (is_k_quant(matrix.type)) return get_k_quant_row(matrix, channel, row);
+  if (matrix.type == WeightType::kMxfp4) return get_mxfp4_row(matrix, channel, row);
   if (matrix.quantized()) return get_quantized_row(matrix, channel, row);
   const uint8_t* panel = matrix.panel(channel / kPanelChannels);
   for (int k = 0; k < matrix.k; ++k) {

@@ -25,14 +25,14 @@ namespace cascade {
 //           integer sums.
 //     int8, int4 with block scales: an f16 scale for each 32 weights, as Q8_0 and Q4_0 have them
 //           u8 [G][32][16][4] (q in [-128, 127]) or nibbles [G][16][16][4], f16 scales [G][4][16]
-//     q4k, q5k, q6k  [n/16] { records [G] } (kernels/k_quant_matrix.h)
+//     q4k, q5k, q6k, mxfp4  [n/16] { records [G] } (kernels/record_format.h)
 // kRowMajor: f32 [n][k], for a BLAS.
 enum class MatrixLayout : uint8_t { kPanels16, kRowMajor };
 
 inline constexpr int kPanelChannels = 16;  // lanes of an AVX-512 register of f32
 inline constexpr int kGroup = 128;         // weights, and activations, with one scale
 inline constexpr int kSubgroup = 32;       // int4 weights with one multiplier
-inline constexpr int kBlock = 32;          // weights of a block of Q8_0 and Q4_0
+inline constexpr int kBlock = 32;          // weights of a block of Q8_0, Q4_0 and MXFP4
 
 // Owns 64-byte aligned memory.
 struct FreeAligned {
@@ -95,7 +95,7 @@ struct WeightBlock {
 using BlockRowReader = std::function<void(int first, int count, WeightBlock* blocks)>;
 void pack_panel(const PackedMatrix& matrix, int rows, const BlockRowReader& read, uint8_t* panel);
 
-// The weights of one group of a K-quant (kernels/k_quant_matrix.h). q6k has eight scales and no
+// The weights of one group of a K-quant (kernels/record_format.h). q6k has eight scales and no
 // offsets; the others have four of each.
 struct KQuantGroup {
   uint8_t q[kGroup];
@@ -109,6 +109,18 @@ struct KQuantGroup {
 // up of them for each row.
 using KQuantRowReader = std::function<void(int first, int count, KQuantGroup* groups)>;
 void pack_panel(const PackedMatrix& matrix, int rows, const KQuantRowReader& read, uint8_t* panel);
+
+// The weights of one block of MXFP4 (kernels/mxfp4_matrix.h): codes in [0, 15], and the exponent of
+// their scale.
+struct Mxfp4Block {
+  uint8_t codes[kBlock];
+  uint8_t scale;
+};
+
+// Like pack_panel(), for a matrix of MXFP4: it takes blocks over as they are, k / 32 of them for
+// each row. Precondition: k is a multiple of 32.
+using Mxfp4RowReader = std::function<void(int first, int count, Mxfp4Block* blocks)>;
+void pack_panel(const PackedMatrix& matrix, int rows, const Mxfp4RowReader& read, uint8_t* panel);
 
 // Reads row `channel` back as f32 (k floats): the embedding of a token whose matrix is also the LM
 // head.

@@ -2,7 +2,7 @@
 //
 // x = q * scale, q in [-127, 127], scale = largest magnitude of the group / 127: it depends on the
 // row alone. Weights are stored with a bias (kernels/packed_matrix.h), so rows come with the sums
-// that take the bias out again; `minus` is for the offsets of K-quants (kernels/k_quant_matrix.h).
+// that take the bias out again; `minus` is for the offsets of K-quants (kernels/record_format.h).
 // L rows (row_lanes) lie side by side in a block, so that a register tile reads them through one
 // pointer; G = groups of 128:
 //   q        s8  [G * 32][L][4]  (0 from k on)

@@ -32,6 +32,17 @@ struct I16 {
     return {_mm256_and_si256(low, mask), _mm256_and_si256(high, mask)};
   }
   I16 second_bytes() const { return {_mm256_srli_epi32(low, 8), _mm256_srli_epi32(high, 8)}; }
+  // half_of_e8m0() of values in [0, 254] (kernels/mxfp4_matrix.h). For 0 and 1 the first operand of
+  // the maximum is less.
+  V16 half_of_e8m0() const {
+    const auto half = [](__m256i x) {
+      const __m256i one = _mm256_set1_epi32(1), smallest = _mm256_set1_epi32(0x00200000);
+      const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(x, one), 23);
+      const __m256i subnormal = _mm256_sllv_epi32(smallest, _mm256_min_epi32(x, one));
+      return _mm256_castsi256_ps(_mm256_max_epi32(normal, subnormal));
+    };
+    return {half(low), half(high)};
+  }
   int32_t sum() const {
     const __m256i half = _mm256_add_epi32(low, high);
     __m128i x = _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
@@ -82,6 +93,12 @@ struct I16 {
     __m256i low;
     __m256i high;
   };
+  // table[x] for each byte x < 16.
+  static Bytes looked_up(const Bytes& x, const uint8_t* table) {
+    const __m256i both =
+        _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
+    return {_mm256_shuffle_epi8(both, x.low), _mm256_shuffle_epi8(both, x.high)};
+  }
   // The low four bits of 64 bytes, and the high four bits.
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     const __m256i mask = _mm256_set1_epi8(15);
@@ -151,7 +168,7 @@ struct PairDot {
   using Bytes = I16::Bytes;
   static constexpr int kGemmRows = 4, kGemmPanels = 1, kGemmBlocksRows = 4;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 1;
-  // One row of K-quants reads one panel at a time: there are too few registers for two.
+  // One row of records reads one panel at a time: there are too few registers for two.
   static constexpr bool kTwoStreams = false;
   static constexpr int kAttentionRows = 2, kAttentionColumns = 2;
 

@@ -32,6 +32,14 @@ struct I16 {
   // Bits 0 to 7, and bits 8 to 15.
   I16 first_bytes() const { return {_mm512_and_si512(v, _mm512_set1_epi32(255))}; }
   I16 second_bytes() const { return {_mm512_srli_epi32(v, 8)}; }
+  // half_of_e8m0() of values in [0, 254] (kernels/mxfp4_matrix.h). For 0 and 1 the first operand of
+  // the maximum is less.
+  V16 half_of_e8m0() const {
+    const __m512i one = _mm512_set1_epi32(1), smallest = _mm512_set1_epi32(0x00200000);
+    const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(v, one), 23);
+    const __m512i subnormal = _mm512_sllv_epi32(smallest, _mm512_min_epi32(v, one));
+    return {_mm512_castsi512_ps(_mm512_max_epi32(normal, subnormal))};
+  }
   int32_t sum() const { return _mm512_reduce_add_epi32(v); }
   // Stores the values as 16 bytes; each must be in [-128, 127].
   void store_int8(int8_t* p) const {
@@ -50,6 +58,11 @@ struct I16 {
   }
 
   using Bytes = __m512i;  // four bytes for each of 16 lanes
+  // table[x] for each byte x < 16.
+  static Bytes looked_up(Bytes x, const uint8_t* table) {
+    const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(sixteen), x);
+  }
   // The low four bits of 64 bytes, and the high four bits.
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     const __m512i mask = _mm512_set1_epi8(15);
@@ -104,7 +117,7 @@ struct PairDot {
   using Bytes = I16::Bytes;
   static constexpr int kGemmRows = 6, kGemmPanels = 2, kGemmBlocksRows = 6;
   static constexpr int kGemmFewRows = 4, kGemmFewPanels = 2;
-  // One row of K-quants reads two panels side by side: there are enough registers for that.
+  // One row of records reads two panels side by side: there are enough registers for that.
   static constexpr bool kTwoStreams = true;
   static constexpr int kAttentionRows = 4, kAttentionColumns = 4;
 

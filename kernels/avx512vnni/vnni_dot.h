@@ -16,7 +16,7 @@ struct VnniDot {
   // far ahead in the stream.
   static constexpr int kGemmRows = 12, kGemmPanels = 2, kGemmBlocksRows = 6;
   static constexpr int kGemmFewRows = 8, kGemmFewPanels = 1;
-  // One row of K-quants reads two panels side by side: there are enough registers for that.
+  // One row of records reads two panels side by side: there are enough registers for that.
   static constexpr bool kTwoStreams = true;
   // Attention: 4 rows by 64 keys (scores) or 64 channels (values).
   static constexpr int kAttentionRows = 4, kAttentionColumns = 4;

@@ -5,10 +5,11 @@
 
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/elementwise.h"
-#include "kernels/generic/k_quants.h"
+#include "kernels/generic/records.h"
 #include "kernels/generic/panel_source.h"
 #include "kernels/kernels.h"
 #include "kernels/quantized_rows.h"
+#include "kernels/record_format.h"
 
 namespace cascade::generic {
 
@@ -260,8 +261,8 @@ inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& sou
   unroll<kRows * kPanels>([&](auto i)
                               CASCADE_INLINE { total[i / kPanels][i % kPanels] = V::zero(); });
   for (int g = 0; g < args.w->groups(); ++g) {
-    if constexpr (is_k_quant(kCoding.type)) {
-      add_k_quant_group<V, D, kCoding, kLanes>(source, x, g, total);
+    if constexpr (has_records(kCoding.type)) {
+      add_record<V, D, kCoding, kLanes>(source, x, g, total);
     } else if constexpr (kCoding.blocks) {
       add_blocks<V, D, kCoding, kLanes>(source, x, g, total);
     } else {
@@ -277,10 +278,10 @@ inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& sou
 }
 
 // Expands the weights of an int4 panel to those of an int8 panel (the scales are the same), or a
-// panel of K-quants.
+// panel of records.
 template <class V, class D, WeightType kType>
 inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
-  if constexpr (is_k_quant(kType)) return expand_k_quant_panel<V, D, kType>(w, panel, out);
+  if constexpr (has_records(kType)) return expand_records<V, D, kType>(w, panel, out);
   const uint8_t* from = w.panel(panel);
   const uint8_t* multipliers = from + w.multipliers_offset();
   for (int s = 0; s < w.groups() * (kGroup / kSubgroup); ++s) {
@@ -305,7 +306,7 @@ inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource
                                 int last) {
   // Groups with several scales need registers for the sums with one scale and for the totals that
   // these are added to.
-  constexpr bool kSeveral = kCoding.blocks || is_k_quant(kCoding.type);
+  constexpr bool kSeveral = kCoding.blocks || has_records(kCoding.type);
   constexpr int kRows = kSeveral ? D::kGemmBlocksRows : D::kGemmRows;
   constexpr int kPanels = D::kGemmPanels;
   static_assert(kRowBlock % kRows == 0);
@@ -331,20 +332,20 @@ inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource
 template <class V, class D, Coding kCoding>
 inline void many_rows(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
-  constexpr bool kIsKQuant = is_k_quant(kCoding.type);
+  constexpr bool kHasRecords = has_records(kCoding.type);
   const auto scales = [&](int panel) {
-    return kIsKQuant ? nullptr : w.panel(panel) + w.scales_offset();
+    return kHasRecords ? nullptr : w.panel(panel) + w.scales_offset();
   };
   if constexpr (kCoding.type == WeightType::kInt8) {
     const int first = args.panel_begin;
     const PanelSource source = {w.panel(first), w.panel_bytes(), scales(first), w.panel_bytes()};
     return many_rows_of_panels<V, D, kCoding>(args, source, first, args.panel_end);
   }
-  constexpr Coding kExpanded = {kIsKQuant ? kCoding.type : WeightType::kInt8, kCoding.blocks,
-                                kIsKQuant};
+  constexpr Coding kExpanded = {kHasRecords ? kCoding.type : WeightType::kInt8, kCoding.blocks,
+                                kHasRecords};
   const int step = expanded_panels(w.k);
   const size_t expanded =
-      static_cast<size_t>(w.groups()) * (kIsKQuant ? kExpandedGroupBytes : kGroup * kPanelChannels);
+      static_cast<size_t>(w.groups()) * (kHasRecords ? kExpandedGroupBytes : kGroup * kPanelChannels);
   for (int first = args.panel_begin; first < args.panel_end; first += step) {
     const int last = first + step < args.panel_end ? first + step : args.panel_end;
     for (int panel = first; panel < last; ++panel) {
@@ -361,7 +362,7 @@ template <Coding kCoding>
                                                           int count) {
   const uint8_t* first = w.panel(panel);
   const size_t bytes = w.panel_bytes();
-  if constexpr (is_k_quant(kCoding.type)) return {first, bytes, nullptr, 0};
+  if constexpr (has_records(kCoding.type)) return {first, bytes, nullptr, 0};
   const size_t weights_bytes = is_int4(kCoding) ? w.multipliers_offset() : w.scales_offset();
   const size_t factors_bytes = bytes - weights_bytes;
   const size_t gap_bytes = factors_bytes < kAheadBytes ? factors_bytes : kAheadBytes;
@@ -382,7 +383,7 @@ template <Coding kCoding>
           kAheadBytes - gap_bytes};
 }
 
-// Multiplies one row by a matrix of K-quants. Reads two halves of the panels side by side: a core
+// Multiplies one row by a matrix of records. Reads two halves of the panels side by side: a core
 // reads two streams faster than one (q4k 8 to 13 %, q5k 15 to 21 %, q6k 23 to 31 %). The streams
 // must be far apart: neighbouring panels brought q4k nothing.
 template <class V, class D, Coding kCoding>
@@ -404,7 +405,7 @@ inline void two_streams(const QuantizedGemmArgs& args) {
 // Multiplies at most kFewRows rows, in blocks of kLanes.
 template <class V, class D, Coding kCoding, int kLanes>
 inline void few_rows(const QuantizedGemmArgs& args) {
-  if constexpr (kLanes == 1 && is_k_quant(kCoding.type) && D::kTwoStreams) {
+  if constexpr (kLanes == 1 && has_records(kCoding.type) && D::kTwoStreams) {
     return two_streams<V, D, kCoding>(args);
   }
   const auto panels = [&]<int kCount>(int offset) {
@@ -445,6 +446,7 @@ inline void quantized_gemm(const QuantizedGemmArgs& args) {
     case WeightType::kQ4K: return coded_gemm<V, D, Coding{WeightType::kQ4K}>(args);
     case WeightType::kQ5K: return coded_gemm<V, D, Coding{WeightType::kQ5K}>(args);
     case WeightType::kQ6K: return coded_gemm<V, D, Coding{WeightType::kQ6K}>(args);
+    case WeightType::kMxfp4: return coded_gemm<V, D, Coding{WeightType::kMxfp4}>(args);
     case WeightType::kF32:
     case WeightType::kBf16: break;  // multiplied by gemm
   }

@@ -53,6 +53,16 @@ struct I16 {
   I16 second_bytes() const {
     return each([this](int i) { return vshrq_n_s32(v[i], 8); });
   }
+  // half_of_e8m0() of values in [0, 254] (kernels/mxfp4_matrix.h). For 0 and 1 the first operand of
+  // the maximum is less.
+  V16 half_of_e8m0() const {
+    const int32x4_t one = vdupq_n_s32(1), smallest = vdupq_n_s32(0x00200000);
+    return V16::each([&](int i) {
+      const int32x4_t normal = vshlq_n_s32(vsubq_s32(v[i], one), 23);
+      const int32x4_t subnormal = vshlq_s32(smallest, vminq_s32(v[i], one));
+      return vreinterpretq_f32_s32(vmaxq_s32(normal, subnormal));
+    });
+  }
   int32_t sum() const {
     return vaddvq_s32(vaddq_s32(vaddq_s32(v[0], v[1]), vaddq_s32(v[2], v[3])));
   }
@@ -69,6 +79,15 @@ struct I16 {
              vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(low))),
              vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(high))),
              vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(high)))}};
+  }
+  // table[x] for each byte x < 16.
+  static Bytes looked_up(const Bytes& x, const uint8_t* table) {
+    const uint8x16_t sixteen = vld1q_u8(table);
+    Bytes found;
+    for (int i = 0; i < 4; ++i) {
+      found.v[i] = vreinterpretq_s8_u8(vqtbl1q_u8(sixteen, vreinterpretq_u8_s8(x.v[i])));
+    }
+    return found;
   }
   // The low four bits of 64 bytes, and the high four bits.
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
@@ -140,7 +159,7 @@ struct PairDot {
   using Bytes = I16::Bytes;
   static constexpr int kGemmRows = 4, kGemmPanels = 1, kGemmBlocksRows = 4;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 1;
-  // One row of K-quants reads one panel at a time: there are too few registers for two.
+  // One row of records reads one panel at a time: there are too few registers for two.
   static constexpr bool kTwoStreams = false;
   static constexpr int kAttentionRows = 2, kAttentionColumns = 2;
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "kernels/k_quant_matrix.h"
+#include "kernels/mxfp4_matrix.h"
 #include "kernels/quantized_matrix.h"
 #include "kernels/quantized_rows.h"
 
@@ -71,7 +72,7 @@ float add_group(const PackedMatrix& w, int panel, int lane, const QuantizedRow& 
 
 float add_k_quant_group(const PackedMatrix& w, int panel, int lane, const QuantizedRow& x,
                         int group, float total) {
-  const KQuantFormat format = k_quant_format(w.type);
+  const RecordFormat format = record_format(w.type);
   const KQuantGroup weights = k_quant_group(w, panel, lane, group);
   const int zero = format.offsets ? 0 : 1 << (format.bits - 1);
   int row_sums[8] = {};  // of x, over the weights with one scale
@@ -94,18 +95,36 @@ float add_k_quant_group(const PackedMatrix& w, int panel, int lane, const Quanti
   return std::fmaf(part, x.scale[group * x.lanes], total);
 }
 
+float add_mxfp4_group(const PackedMatrix& w, int panel, int lane, const QuantizedRow& x, int group,
+                      float total) {
+  float part = 0;
+  for (int s = 0; s < kGroup / kBlock; ++s) {
+    const int block = group * (kGroup / kBlock) + s;
+    const Mxfp4Block weights = mxfp4_block(w, panel, lane, block);
+    int sum = 0;  // twice that of the products
+    for (int i = 0; i < kBlock; ++i) {
+      const int k = block * kBlock + i;
+      sum += x.q[k / 4 * 4 * x.lanes + k % 4] * kTwiceE2m1[weights.codes[i]];
+    }
+    part = std::fmaf(static_cast<float>(sum), half_of_e8m0(weights.scale), part);
+  }
+  return std::fmaf(part, x.scale[group * x.lanes], total);
+}
+
 }  // namespace
 
 void quantized_gemm(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
+  const auto add = is_k_quant(w.type)               ? add_k_quant_group
+                   : w.type == WeightType::kMxfp4 ? add_mxfp4_group
+                                                    : add_group;
   for (int panel = args.panel_begin; panel < args.panel_end; ++panel) {
     for (int r = 0; r < args.rows; ++r) {
       const QuantizedRow x = quantized_row(args.x, args.rows, r, w.k);
       for (int lane = 0; lane < kPanelChannels; ++lane) {
         float total = 0;
         for (int g = 0; g < w.groups(); ++g) {
-          total = is_k_quant(w.type) ? add_k_quant_group(w, panel, lane, x, g, total)
-                                     : add_group(w, panel, lane, x, g, total);
+          total = add(w, panel, lane, x, g, total);
         }
         args.y[r * args.y_stride + size_t(panel) * kPanelChannels + lane] = total;
       }

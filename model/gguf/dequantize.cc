@@ -116,7 +116,7 @@ template <TensorType kType>
 void k_quant(const uint8_t* block, float* out) {
   KQuantGroup groups[kSuperBlock / kGroup];
   read_k_quant_groups(kType, block, std::size(groups), groups);
-  const KQuantFormat format = k_quant_format(*k_quant_of(kType));
+  const RecordFormat format = record_format(*k_quant_of(kType));
   for (const KQuantGroup& group : groups) {
     k_quant_values(format, group, out);
     out += kGroup;

@@ -24,7 +24,7 @@ using testing::vector_kernels;
 
 class KQuants : public ::testing::TestWithParam<WeightType> {
  protected:
-  static KQuantFormat format() { return k_quant_format(GetParam()); }
+  static RecordFormat format() { return record_format(GetParam()); }
   static int q_max() { return (1 << format().bits) - 1; }
 
   // Any group that a file can hold: all values of q, scales and offsets, units of any size and
@@ -72,7 +72,7 @@ class KQuants : public ::testing::TestWithParam<WeightType> {
 };
 
 // What the format says of weight `i` of a group, in numbers that round nothing.
-double value_of(const KQuantFormat& format, const KQuantGroup& group, int i) {
+double value_of(const RecordFormat& format, const KQuantGroup& group, int i) {
   const int s = i / format.subgroup;
   const double scale = double(f16_to_f32(group.unit)) * group.scales[s];
   if (!format.offsets) return scale * (group.q[i] - 32);
