@@ -32,13 +32,16 @@ constexpr Setting kSettings[] = {
      "yarn:FACTOR or linear:FACTOR, followed by :ORIGINAL (the positions it was trained with) "
      "if the files do not say that; NAME=... is for the model NAME",
      "Scaling changes all answers, also those to short prompts."},
-    {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4, q4k, q5k, q6k", 0,
-     0, false, "number type of the weights; auto: the types that suit the model's files",
-     "auto keeps the files' values, exactly or nearly: Q4_K, Q5_K and Q6_K stay as they are, and "
-     "Q3_K becomes q6k, with twice its bytes. All other matrices depend on what most bytes of the "
-     "files are: plain numbers, then they become bf16; K-quants or Q4_0, then they become int4 if "
-     "they are Q4_0, else int8; other blocks, then int8. int8 is nearly twice as fast as bf16 and "
-     "costs 0.1 % of perplexity (docs/QUALITY.md)."},
+    {"weights", Kind::kChoice, kModel, "auto", "",
+     "auto, f32, bf16, int8, int4, q4k, q5k, q6k, mxfp4", 0, 0, false,
+     "number type of the weights; auto: the types that suit the model's files",
+     "auto keeps the files' values, exactly or nearly: Q4_K, Q5_K, Q6_K and MXFP4 stay as they "
+     "are, "
+     "and Q3_K becomes q6k, with twice its bytes. All other matrices depend on what most bytes of "
+     "the files are: plain numbers, then they become bf16; K-quants, MXFP4 or Q4_0, then they "
+     "become "
+     "int4 if they are Q4_0, else int8; other blocks, then int8. int8 is nearly twice as fast as "
+     "bf16 and costs 0.1 % of perplexity (docs/QUALITY.md)."},
     {"kv", Kind::kChoice, kModel, "int8", "", "f32, bf16, fp16, fp8, int8", 0, 0, false,
      "number type of the KV cache",
      "int8 takes half of the memory of bf16 and costs 0.03 % of perplexity."},

@@ -72,9 +72,9 @@ void encode_mxfp4_row(const PackedMatrix& matrix, const float* row, uint32_t* wo
 }
 
 Mxfp4Block mxfp4_block(const PackedMatrix& matrix, int panel, int lane, int block) {
-  const auto* record = reinterpret_cast<const uint32_t*>(matrix.panel(panel)) + lane +
-                       static_cast<size_t>(block / kBlocksOfGroup) * kFormat.lines() *
-                           kPanelChannels;
+  const auto* record =
+      reinterpret_cast<const uint32_t*>(matrix.panel(panel)) + lane +
+      static_cast<size_t>(block / kBlocksOfGroup) * kFormat.lines() * kPanelChannels;
   const auto word = [&](int line) { return record[line * kPanelChannels]; };
   const int s = block % kBlocksOfGroup;
   Mxfp4Block out = {};
@@ -87,7 +87,7 @@ Mxfp4Block mxfp4_block(const PackedMatrix& matrix, int panel, int lane, int bloc
 }
 
 void mxfp4_values(const Mxfp4Block& block, float* out) {
-  const float unit = half_of_e8m0(block.scale);
+  const float unit = block.scale == kE8m0Nan ? NAN : half_of_e8m0(block.scale);
   for (int i = 0; i < kBlock; ++i) out[i] = unit * static_cast<float>(kTwiceE2m1[block.codes[i]]);
 }
 
@@ -101,8 +101,9 @@ bool is_finite(const Mxfp4Block& block) {
 void get_mxfp4_row(const PackedMatrix& matrix, int channel, float* row) {
   float values[kBlock];
   for (int k = 0; k < matrix.k; k += kBlock) {
-    mxfp4_values(mxfp4_block(matrix, channel / kPanelChannels, channel % kPanelChannels, k / kBlock),
-                 values);
+    mxfp4_values(
+        mxfp4_block(matrix, channel / kPanelChannels, channel % kPanelChannels, k / kBlock),
+        values);
     std::copy_n(values, std::min(kBlock, matrix.k - k), row + k);
   }
 }

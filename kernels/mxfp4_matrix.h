@@ -8,8 +8,7 @@ namespace cascade {
 
 // Twice the number that each code stands for: the codes' numbers are 0, 0.5, 1, 1.5, 2, 3, 4, 6 and
 // their negatives.
-inline constexpr int8_t kTwiceE2m1[16] = {0, 1,  2,  3,  4,  6,  8,  12,
-                                          0, -1, -2, -3, -4, -6, -8, -12};
+inline constexpr int8_t kTwiceE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 inline constexpr uint8_t kE8m0Nan = 255;  // the scale that is not a number
 
@@ -36,7 +35,8 @@ void get_mxfp4_row(const PackedMatrix& matrix, int channel, float* row);
 // Block number `block` of a channel.
 Mxfp4Block mxfp4_block(const PackedMatrix& matrix, int panel, int lane, int block);
 
-// Writes the kBlock weights of a block. f32 holds them exactly. Precondition: is_finite().
+// Writes the kBlock weights of a block. f32 holds finite ones exactly; if the scale is kE8m0Nan,
+// all are NaNs.
 void mxfp4_values(const Mxfp4Block& block, float* out);
 // Whether all weights of the block are finite in f32: its scale is a number, and no product of the
 // largest scales is too large.

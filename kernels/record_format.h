@@ -5,8 +5,8 @@
 //             scales and offsets in [0, 255] (files: [0, 63])
 //   q6k       w = unit * scale[s] * (q - 32), one s for each 16 weights; scales in [-128, 127]
 //   mxfp4     w = 2^(scale[s] - 127) * e2m1(q), one s for each 32 weights; scales in [0, 254]; e2m1
-//             is a sign, two bits of exponent and one of mantissa (OCP Microscaling Formats, version
-//             1.0, 5.3.3)
+//             is a sign, two bits of exponent and one of mantissa (OCP Microscaling Formats,
+//             version 1.0, 5.3.3)
 // The units are f16. A super-block of 256 weights (Q4_K, Q5_K and Q6_K in files) is two groups with
 // the same units.
 //

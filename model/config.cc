@@ -62,8 +62,14 @@ Result<const ModelFamily*> read_family(const Json& config) {
 
 // Refuses a configuration that needs other weights or other arithmetic than ours.
 Status refuse_what_is_not_built(const Json& config, const ModelFamily& family) {
-  if (find_field(config, "quantization_config") != nullptr) {
-    return unsupported("quantization_config", "quantised checkpoints are not supported");
+  if (const Json* quantization = find_field(config, "quantization_config")) {
+    const Json* method =
+        quantization->is_object() ? find_field(*quantization, "quant_method") : nullptr;
+    const bool is_mxfp4 = method != nullptr && *method == "mxfp4";
+    if (!is_mxfp4 || family.mixture != MixtureRule::kGptOss) {
+      return unsupported("quantization_config",
+                         "quantised checkpoints are not supported, except MXFP4 of gpt_oss");
+    }
   }
   if (!family.is_gemma) return {};
   constexpr std::string_view kBothWays = "use_bidirectional_attention";
@@ -73,11 +79,11 @@ Status refuse_what_is_not_built(const Json& config, const ModelFamily& family) {
 }
 
 Result<Activation> read_activation(const Json& config, const ModelFamily& family) {
+  if (family.clamped_swiglu) return Activation::kClampedSwiglu;
   const std::string_view key = family.is_gemma ? "hidden_activation" : "hidden_act";
   ASSIGN_OR_RETURN(const std::string name, family.is_gemma
                                                ? optional_string(config, key, kGemmaActivation)
                                                : required_string(config, key));
-  if (family.clamped_swiglu) return Activation::kClampedSwiglu;
   if (name == "silu") return Activation::kSilu;
   if (name == kGemmaActivation) return Activation::kGeluTanh;
   return unsupported(std::string(key), quote_text(name) +

@@ -2,6 +2,8 @@
 // (model/gguf/tensors.h); there, experts are slices of one tensor, whose name lacks their number.
 #include "model/layer_weights.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -101,36 +103,50 @@ Status find_mlp(PackingPlan& plan, const std::string& prefix, int inner, Stacked
   return plan.stacked({linear(prefix + "down_proj", hidden, config.mlp_bias)}, inner, down);
 }
 
-// Experts as slices of two tensors whose rows are input channels: gate and up, whose channels take
-// turns, and down.
+// Experts as slices of two matrices: gate and up, whose channels take turns, and down. Either is a
+// tensor whose rows are input channels, or a pair of tensors in MXFP4.
 Status find_joined_experts(PackingPlan& plan, const std::string& experts, MixtureWeights& w) {
   const ModelConfig& config = plan.config();
   const MixtureConfig& mixture = config.mixture;
   const int inner = mixture.intermediate_size, hidden = config.hidden_size;
   for (int expert = 0; expert < mixture.experts; ++expert) {
-    const TensorSlice slice = {expert, mixture.experts};
+    const auto part = [&](const std::string& name, int n) -> Part {
+      const std::string weight = experts + name;
+      Part found = {weight, n, weight + "_bias", {expert, mixture.experts}};
+      found.is_pair = !plan.has(weight) && plan.has(weight + "_blocks");
+      found.transposed = !found.is_pair;
+      return found;
+    };
+    Part both = part("gate_up_proj", 2 * inner);
+    both.interleaved = 2 * inner;
     StackedMatrix& gate_up = w.gate_up.emplace_back();
-    RETURN_IF_ERROR(plan.stacked({{experts + "gate_up_proj", 2 * inner,
-                                   experts + "gate_up_proj_bias", slice, true, 2 * inner}},
-                                 hidden, gate_up));
+    RETURN_IF_ERROR(plan.stacked({both}, hidden, gate_up));
     gate_up.offset = {0, inner};
-    RETURN_IF_ERROR(
-        plan.stacked({{experts + "down_proj", hidden, experts + "down_proj_bias", slice, true}},
-                     inner, w.down.emplace_back()));
+    RETURN_IF_ERROR(plan.stacked({part("down_proj", hidden)}, inner, w.down.emplace_back()));
   }
   return {};
+}
+
+// Whether a tensor of gates, ups or downs holds all experts. If one does, the others must do so,
+// too.
+bool are_joined(const PackingPlan& plan, const std::string& experts, const MixtureNames& names) {
+  return std::ranges::any_of(
+      std::array{names.gate, names.up, names.down},
+      [&](std::string_view name) { return plan.has(experts + std::string(name) + ".weight"); });
 }
 
 Status find_experts(PackingPlan& plan, const std::string& experts, const MixtureNames& names,
                     MixtureWeights& w) {
   const ModelConfig& config = plan.config();
   const MixtureConfig& mixture = config.mixture;
+  const bool is_joined = are_joined(plan, experts, names);
   const auto part = [&](std::string_view name, int expert, int n) -> Part {
-    const std::string together = experts + std::string(name);
-    const std::string alone = experts + std::to_string(expert) + "." + std::string(name);
-    const bool is_joined = plan.has(together + ".weight");
-    Part found = linear(is_joined ? together : alone, n, mixture.expert_bias);
-    if (is_joined) found.slice = {expert, mixture.experts};
+    if (!is_joined) {
+      const std::string alone = experts + std::to_string(expert) + "." + std::string(name);
+      return linear(alone, n, mixture.expert_bias);
+    }
+    Part found = linear(experts + std::string(name), n, mixture.expert_bias);
+    found.slice = {expert, mixture.experts};
     return found;
   };
   for (int expert = 0; expert < mixture.experts; ++expert) {
@@ -155,7 +171,8 @@ Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights
                      plan.vector(router + ".e_score_correction_bias", mixture.experts));
   }
   const std::string experts = prefix + std::string(names.experts);
-  if (mixture.names == ExpertNames::kJoined && plan.has(experts + "gate_up_proj")) {
+  // GGUF files of gpt-oss have three tensors, as those of other mixtures.
+  if (mixture.names == ExpertNames::kJoined && !are_joined(plan, experts, names)) {
     return find_joined_experts(plan, experts, w);
   }
   RETURN_IF_ERROR(find_experts(plan, experts, names, w));

@@ -255,7 +255,7 @@ const Result<GrammarVocabulary>& Model::grammar_vocabulary() const {
 Digest Model::root_key(std::string_view tenant) const {
   return root_key_with(
       tenant, options,
-      {weights.bytes(), weights.types, weights.block_scales, weights.k_quant_types});
+      {weights.bytes(), weights.types, weights.block_scales, weights.record_types});
 }
 
 Digest Model::root_key_with(std::string_view tenant, const ModelOptions& types,
@@ -265,7 +265,7 @@ Digest Model::root_key_with(std::string_view tenant, const ModelOptions& types,
   hasher.field("weight_type", to_string(types.weight_type));
   if (packed.block_scales) hasher.field("weight scales", "of blocks");
   if (packed.types.size() > 1) hasher.field("weight types", "of matrices");
-  if (!packed.k_quant_types.empty()) hasher.field("K-quants", packed.k_quant_types);
+  if (!packed.record_types.empty()) hasher.field("K-quants", packed.record_types);
   hasher.field("kv_type", to_string(types.kv_type)).field("kv_layout", kKvLayoutVersion);
   // All instruction sets give the same bits, except the one that uses a BLAS.
   hasher.field("numerics", kNumericsVersion);

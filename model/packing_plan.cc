@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "kernels/record_format.h"
 #include "model/gguf/dequantize.h"
 
 namespace cascade {
@@ -176,12 +177,12 @@ std::vector<WeightType> PackingPlan::types() const {
   return types;
 }
 
-std::string PackingPlan::k_quant_types() const {
+std::string PackingPlan::record_types() const {
   std::string types;
   bool some = false;
   for (const PackJob& job : jobs_) {
     types += std::string(to_string(job.matrix->type)) + " ";
-    some |= is_k_quant(job.matrix->type);
+    some |= has_records(job.matrix->type);
   }
   return some ? types : "";
 }
@@ -201,37 +202,41 @@ bool PackingPlan::all_keep(std::span<const NamedTensor> tensors, WeightType type
       tensors, [&](const NamedTensor& named) { return keeps_blocks(named.tensor.type, type); });
 }
 
-// The K-quant that a tensor becomes; it does not depend on the tensors that are multiplied
-// together with it. As in files: the one that holds its blocks. Else: the one that was asked for,
-// but q6k for the LM head and V, whose errors cost most, if they are rounded.
-std::optional<WeightType> PackingPlan::k_quant_for(const NamedTensor& named, bool is_head) const {
+// The type with records that a tensor becomes; it does not depend on the tensors that are
+// multiplied together with it. As in files: the one that holds its blocks. Else: the one that was
+// asked for, but instead of K-quants q6k for the LM head and V, whose errors cost most, if they are
+// rounded.
+std::optional<WeightType> PackingPlan::own_type_for(const NamedTensor& named, bool is_head) const {
   const TensorType in_file = named.tensor.type;
-  if (types_.by_matrix) return k_quant_of(in_file);
+  if (types_.by_matrix) {
+    return keeps_blocks(in_file, WeightType::kMxfp4) ? WeightType::kMxfp4 : k_quant_of(in_file);
+  }
+  if (types_.type == WeightType::kMxfp4) return types_.type;
   if (!is_k_quant(types_.type)) return std::nullopt;
   const bool is_finer = is_head || named.name.ends_with(".v_proj.weight");
   return is_finer && !keeps_blocks(in_file, types_.type) ? WeightType::kQ6K : types_.type;
 }
 
-// The end of the parts, from `begin` on, that form one matrix. Without K-quants these are all
+// The end of the parts, from `begin` on, that form one matrix. Without records these are all
 // parts. Else they are the parts that follow each other, have the same type, and all keep their
 // blocks or all do not.
 size_t PackingPlan::end_of_matrix(std::span<const NamedTensor> parts, size_t begin) const {
-  const auto k_quant = [&](const NamedTensor& part) { return k_quant_for(part, false); };
+  const auto own_type = [&](const NamedTensor& part) { return own_type_for(part, false); };
   const auto kind_of = [&](size_t i) {
-    const WeightType type = k_quant(parts[i]).value_or(type_for(parts.subspan(i, 1)));
+    const WeightType type = own_type(parts[i]).value_or(type_for(parts.subspan(i, 1)));
     return std::pair(type, keeps_blocks(parts[i].tensor.type, type));
   };
   const bool some = std::ranges::any_of(
-      parts, [&](const NamedTensor& part) { return k_quant(part).has_value(); });
+      parts, [&](const NamedTensor& part) { return own_type(part).has_value(); });
   if (!some) return parts.size();
   size_t end = begin + 1;
   while (end < parts.size() && kind_of(end) == kind_of(begin)) ++end;
   return end;
 }
 
-// The type of a matrix made of these tensors, which do not become K-quants.
+// The type of a matrix made of these tensors, which do not become a type with records.
 WeightType PackingPlan::type_for(std::span<const NamedTensor> tensors) const {
-  if (types_.by_matrix && (types_.type == WeightType::kInt4 || is_k_quant(types_.type))) {
+  if (types_.by_matrix && (types_.type == WeightType::kInt4 || has_records(types_.type))) {
     return all_keep(tensors, WeightType::kInt4) ? WeightType::kInt4 : WeightType::kInt8;
   }
   return types_.type;
@@ -241,8 +246,8 @@ WeightType PackingPlan::type_for(std::span<const NamedTensor> tensors) const {
 // blocks of all of them.
 PackedMatrix PackingPlan::describe(int n, int k, std::span<const NamedTensor> tensors,
                                    bool is_head) const {
-  const WeightType type = k_quant_for(tensors.front(), is_head).value_or(type_for(tensors));
-  const bool block_scales = !is_k_quant(type) && all_keep(tensors, type);
+  const WeightType type = own_type_for(tensors.front(), is_head).value_or(type_for(tensors));
+  const bool block_scales = !has_records(type) && all_keep(tensors, type);
   return describe_matrix(type, kernels_.matrix_layout_of(type), n, k, block_scales);
 }
 
@@ -253,15 +258,18 @@ bool PackingPlan::is_exact(const PackJob& job) const {
 // Finds a tensor of this shape, or a slice that has it, and appends it to used_. Of a slice, only
 // its own bytes count as used.
 Result<Tensor> PackingPlan::find(const std::string& name, std::vector<int64_t> shape,
-                                 TensorSlice slice) {
+                                 TensorSlice slice, bool is_bytes) {
+  const auto in_files = [&](std::span<const int64_t> of_shape) {
+    return is_bytes ? files_.find_bytes(name, of_shape) : files_.find(name, of_shape);
+  };
   if (slice.count == 0) {
-    ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, shape));
+    ASSIGN_OR_RETURN(Tensor tensor, in_files(shape));
     used_.push_back({name, tensor});
     return tensor;
   }
   std::vector<int64_t> whole = {slice.count};
   whole.insert(whole.end(), shape.begin(), shape.end());
-  ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, whole));
+  ASSIGN_OR_RETURN(Tensor tensor, in_files(whole));
   const size_t bytes = tensor.bytes.size() / size_t(slice.count);
   tensor.bytes = tensor.bytes.subspan(size_t(slice.index) * bytes, bytes);
   tensor.shape = std::move(shape);
@@ -269,8 +277,27 @@ Result<Tensor> PackingPlan::find(const std::string& name, std::vector<int64_t> s
   return tensor;
 }
 
+// Finds the two tensors of a pair, the one with the blocks last.
+Status PackingPlan::find_pair(const Part& part, int k) {
+  const std::string blocks = part.weight + "_blocks", scales = part.weight + "_scales";
+  if (k % kBlock != 0) {
+    return unsupported(
+        blocks, "must have whole blocks of 32 values for the " + std::to_string(k) + " inputs");
+  }
+  const int64_t count = k / kBlock;
+  constexpr int64_t kBytesOfBlock = 16;
+  RETURN_IF_ERROR(find(scales, {part.n, count}, part.slice, true));
+  const std::span<const uint8_t> bytes_of_scales = used_.back().tensor.bytes;
+  RETURN_IF_ERROR(find(blocks, {part.n, count, kBytesOfBlock}, part.slice, true));
+  used_.back().tensor.type = TensorType::kMxfp4Apart;
+  used_.back().tensor.scales = bytes_of_scales;
+  return {};
+}
+
 Status PackingPlan::find_part(const Part& part, int k) {
-  if (!part.transposed) {
+  if (part.is_pair) {
+    RETURN_IF_ERROR(find_pair(part, k));
+  } else if (!part.transposed) {
     RETURN_IF_ERROR(find(part.weight, {part.n, k}, part.slice));
   } else {
     ASSIGN_OR_RETURN(const Tensor tensor, find(part.weight, {k, part.n}, part.slice));

@@ -61,6 +61,8 @@ class PackingPlan {
     // As in Tensor.
     bool transposed = false;
     int interleaved = 0;
+    // The weight is a pair of tensors, WEIGHT_blocks and WEIGHT_scales: MXFP4 as in gpt-oss.
+    bool is_pair = false;
   };
   // `stack` becomes the matrices of tensors that are multiplied together.
   Status stacked(const std::vector<Part>& parts, int k, StackedMatrix& stack);
@@ -82,8 +84,8 @@ class PackingPlan {
   PackedFileId file_id(const Digest& digest) const;
   // The types of the matrices but exact ones, that of most bytes first.
   std::vector<WeightType> types() const;
-  // The types of all matrices, in order, if some are K-quants; else "".
-  std::string k_quant_types() const;
+  // The types of all matrices, in order, if some have records; else "".
+  std::string record_types() const;
   // Whether some matrix has the scales of its file's blocks.
   bool has_block_scales() const;
 
@@ -94,15 +96,17 @@ class PackingPlan {
 
  private:
   static bool all_keep(std::span<const NamedTensor> tensors, WeightType type);
-  std::optional<WeightType> k_quant_for(const NamedTensor& named, bool is_head) const;
+  std::optional<WeightType> own_type_for(const NamedTensor& named, bool is_head) const;
   size_t end_of_matrix(std::span<const NamedTensor> parts, size_t begin) const;
   WeightType type_for(std::span<const NamedTensor> tensors) const;
   PackedMatrix describe(int n, int k, std::span<const NamedTensor> tensors,
                         bool is_head = false) const;
   bool is_exact(const PackJob& job) const;
-  Result<Tensor> find(const std::string& name, std::vector<int64_t> shape, TensorSlice slice = {});
+  Result<Tensor> find(const std::string& name, std::vector<int64_t> shape, TensorSlice slice = {},
+                      bool is_bytes = false);
   Status read_biases(const std::vector<Part>& parts, StackedMatrix& stack);
   Status find_part(const Part& part, int k);
+  Status find_pair(const Part& part, int k);
 
   const TensorFiles& files_;
   const ModelConfig& config_;

@@ -29,6 +29,9 @@ struct Tensor {
   // in order. `shape` is the matrix's.
   bool transposed = false;
 
+  // kMxfp4Apart: the scale of each block.
+  std::span<const uint8_t> scales = {};
+
   // Where row `row` of the matrix is in the file.
   size_t file_row(size_t row) const;
 };
@@ -83,12 +86,15 @@ class TensorFiles {
 
   // The tensor `name` with exactly `shape`. Errors, field = name: kNotFound; kInvalidArgument if
   // the shape differs ("has shape [2048, 64], expected [2048, 128]"); kUnsupported for a type that
-  // TensorType does not have.
+  // is not one of weights.
   Result<Tensor> find(std::string_view name, std::span<const int64_t> shape) const;
+  // The same for a tensor of type U8. kUnsupported for any other type.
+  Result<Tensor> find_bytes(std::string_view name, std::span<const int64_t> shape) const;
   bool contains(std::string_view name) const;
   // The names of all tensors that begin with `prefix`, sorted.
   std::vector<std::string> names(std::string_view prefix) const;
-  // Bytes of all tensors, by the name of their type.
+  // Bytes of all tensors, by the name of their type. Pairs of NAME_blocks and NAME_scales of type
+  // U8 count as "MXFP4".
   std::map<std::string, uint64_t> bytes_by_type() const;
   // Sum of all tensors' bytes.
   uint64_t bytes_total() const { return bytes_total_; }
@@ -101,6 +107,9 @@ class TensorFiles {
   bool unchanged() const;
 
  private:
+  Result<Tensor> tensor(std::string_view name, std::span<const int64_t> shape, bool is_bytes) const;
+  bool is_mxfp4(std::string_view name) const;
+
   std::filesystem::path place_;
   std::vector<MappedFile> files_;
   std::vector<Source> sources_;  // of the files

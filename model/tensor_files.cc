@@ -183,6 +183,16 @@ Result<TensorFiles> TensorFiles::open(const std::filesystem::path& model_dir) {
 }
 
 Result<Tensor> TensorFiles::find(std::string_view name, std::span<const int64_t> shape) const {
+  return tensor(name, shape, false);
+}
+
+Result<Tensor> TensorFiles::find_bytes(std::string_view name,
+                                       std::span<const int64_t> shape) const {
+  return tensor(name, shape, true);
+}
+
+Result<Tensor> TensorFiles::tensor(std::string_view name, std::span<const int64_t> shape,
+                                   bool is_bytes) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
     return not_found(std::string(name), "is not in the model's files");
@@ -193,9 +203,9 @@ Result<Tensor> TensorFiles::find(std::string_view name, std::span<const int64_t>
                                                    ", expected " + shape_text(shape));
   }
   const std::optional<TensorType> type = tensor_type_from_string(entry.type_name);
-  if (!type) {
-    return unsupported(std::string(name),
-                       "has type " + entry.type_name + " (supported: F32, F16, BF16)");
+  if (!type || (*type == TensorType::kU8) != is_bytes) {
+    return unsupported(std::string(name), "has type " + entry.type_name + " (supported: " +
+                                              (is_bytes ? "U8)" : "F32, F16, BF16)"));
   }
   return Tensor{*type, entry.shape,
                 files_[file].bytes().subspan(data_begin + entry.begin, entry.end - entry.begin),
@@ -212,9 +222,23 @@ bool TensorFiles::unchanged() const {
 std::map<std::string, uint64_t> TensorFiles::bytes_by_type() const {
   std::map<std::string, uint64_t> bytes;
   for (const auto& [name, located] : tensors_) {
-    bytes[located.entry.type_name] += located.entry.end - located.entry.begin;
+    const std::string type = is_mxfp4(name) ? "MXFP4" : located.entry.type_name;
+    bytes[type] += located.entry.end - located.entry.begin;
   }
   return bytes;
+}
+
+bool TensorFiles::is_mxfp4(std::string_view name) const {
+  constexpr std::string_view kBlocks = "_blocks", kScales = "_scales";
+  const bool is_part = name.ends_with(kBlocks) || name.ends_with(kScales);
+  if (!is_part) return false;
+  const std::string whole(name.substr(0, name.size() - kBlocks.size()));
+  static_assert(kBlocks.size() == kScales.size());
+  const auto is_bytes = [&](std::string_view part) {
+    const auto found = tensors_.find(whole + std::string(part));
+    return found != tensors_.end() && found->second.entry.type_name == "U8";
+  };
+  return is_bytes(kBlocks) && is_bytes(kScales);
 }
 
 bool TensorFiles::contains(std::string_view name) const {

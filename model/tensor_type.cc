@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-constexpr std::array<TensorTypeInfo, 15> kTypes = {{
+constexpr std::array<TensorTypeInfo, 18> kTypes = {{
     {TensorType::kF32, "F32", 1, 4},
     {TensorType::kF16, "F16", 1, 2},
     {TensorType::kBf16, "BF16", 1, 2},
@@ -25,6 +25,9 @@ constexpr std::array<TensorTypeInfo, 15> kTypes = {{
     {TensorType::kQ6K, "Q6_K", 256, 210},
     {TensorType::kIq4Nl, "IQ4_NL", 32, 18},
     {TensorType::kIq4Xs, "IQ4_XS", 256, 136},
+    {TensorType::kMxfp4, "MXFP4", 32, 17},
+    {TensorType::kMxfp4Apart, "MXFP4 (scales apart)", 32, 16},
+    {TensorType::kU8, "U8", 1, 1},
 }};
 
 constexpr bool is_in_order() {

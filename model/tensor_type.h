@@ -7,8 +7,9 @@
 
 namespace cascade {
 
-// The first three are plain numbers; the others, of GGUF files, are blocks of small integers with
-// shared scales (model/gguf/dequantize.h).
+// The first three are plain numbers. kMxfp4Apart, of checkpoints, and the others, of GGUF files,
+// are blocks of small numbers with shared scales (model/gguf/dequantize.h). kU8 is bytes that are a
+// part of something else.
 enum class TensorType : uint8_t {
   kF32,
   kF16,
@@ -25,6 +26,9 @@ enum class TensorType : uint8_t {
   kQ6K,
   kIq4Nl,
   kIq4Xs,
+  kMxfp4,
+  kMxfp4Apart,
+  kU8,
 };
 
 struct TensorTypeInfo {

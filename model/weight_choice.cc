@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/record_format.h"
 #include "model/gguf/dequantize.h"
 
 namespace cascade {
@@ -15,6 +16,7 @@ namespace {
 
 WeightType suitable(TensorType type) {
   if (const auto k_quant = k_quant_of(type)) return *k_quant;
+  if (keeps_blocks(type, WeightType::kMxfp4)) return WeightType::kMxfp4;
   if (keeps_blocks(type, WeightType::kInt4)) return WeightType::kInt4;
   return describe(type).block_values > 1 ? WeightType::kInt8 : WeightType::kBf16;
 }
@@ -45,7 +47,7 @@ WeightChoice choose_weights(const TensorFiles& files) {
   const double share = static_cast<double>(most->second) / static_cast<double>(all);
   const bool some_quantized =
       is_quantized(plan.type) ||
-      std::ranges::any_of(wanted, [](const auto& each) { return is_k_quant(each.first); });
+      std::ranges::any_of(wanted, [](const auto& each) { return has_records(each.first); });
   return {plan, std::to_string(std::lround(100 * share)) + " % of their bytes are " + why,
           some_quantized};
 }

@@ -68,7 +68,7 @@ Status find_all(PackingPlan& plan, Weights& weights) {
   }
   weights.block_scales = plan.has_block_scales();
   weights.types = plan.types();
-  weights.k_quant_types = plan.k_quant_types();
+  weights.record_types = plan.record_types();
   return plan.check_all_layers_used();
 }
 
@@ -209,7 +209,7 @@ Result<PackedWeights> describe_weights(const TensorFiles& files, const ModelConf
   Weights weights;
   RETURN_IF_ERROR(find_all(plan, weights));
   return PackedWeights{plan.packed_bytes(), plan.types(), plan.has_block_scales(),
-                       plan.k_quant_types()};
+                       plan.record_types()};
 }
 
 }  // namespace cascade

@@ -83,7 +83,7 @@ struct Weights {
   // The types of the matrices but routers, that of most bytes first.
   std::vector<WeightType> types;
   // The types of all matrices if some are K-quants, for the key of K and V; else empty.
-  std::string k_quant_types;
+  std::string record_types;
   // SHA-256 over every tensor's name, type, shape and bytes, as they are in the files.
   Digest digest;
 
@@ -119,7 +119,7 @@ struct PackedWeights {
   size_t bytes = 0;               // Weights::bytes()
   std::vector<WeightType> types;  // this and the rest: as in Weights
   bool block_scales = false;
-  std::string k_quant_types;
+  std::string record_types;
 };
 
 // Describes what load_weights() would load. Reads the files' tables and vectors, but no matrix.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "kernels/mxfp4_matrix.h"
 #include "model/gguf/dequantize.h"
 
 namespace cascade {
@@ -55,17 +56,14 @@ bool is_finite(const WeightBlock& block) {
 }
 
 // Packs the rows of a panel, the first of which is row `begin` of the tensor, as they are in the
-// file: `read` reads the `count` blocks or groups of a row. False if a scale is not finite.
-template <class Block>
+// file: `read` reads the `count` blocks or groups of a row. False if a weight is not finite.
+template <class Block, class Read>
 bool pack_as_it_is(const Tensor& tensor, const PackedMatrix& matrix, int begin, int rows,
-                   size_t count, void (*read)(TensorType, const uint8_t*, size_t, Block*),
-                   uint8_t* out) {
+                   size_t count, const Read& read, uint8_t* out) {
   bool finite = true;
   const auto read_rows = [&](int first, int some, Block* blocks) {
     for (int i = 0; i < some; ++i) {
-      const uint64_t at = uint64_t(tensor.file_row(begin + first + i)) * uint64_t(matrix.k);
-      const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, at);
-      read(tensor.type, from, count, blocks + size_t(i) * count);
+      read(tensor.file_row(begin + first + i), count, blocks + size_t(i) * count);
     }
     finite &= std::ranges::all_of(std::span(blocks, size_t(some) * count),
                                   [](const Block& block) { return is_finite(block); });
@@ -89,11 +87,27 @@ bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
   const int begin = static_cast<int>(panel) * kPanelChannels;
   const int rows = std::min(static_cast<int>(tensor.shape[0]) - begin, kPanelChannels);
   const auto k = static_cast<size_t>(matrix.k);
-  if (is_k_quant(matrix.type) && keeps_blocks(tensor.type, matrix.type)) {
-    return pack_as_it_is(tensor, matrix, begin, rows, k / kGroup, read_k_quant_groups, out);
+  const auto bytes_of_row = [&](size_t row) {
+    return tensor.bytes.data() + bytes_of_values(tensor.type, uint64_t{row} * k);
+  };
+  const bool keeps = keeps_blocks(tensor.type, matrix.type);
+  if (is_k_quant(matrix.type) && keeps) {
+    const auto read = [&](size_t row, size_t count, KQuantGroup* groups) {
+      read_k_quant_groups(tensor.type, bytes_of_row(row), count, groups);
+    };
+    return pack_as_it_is<KQuantGroup>(tensor, matrix, begin, rows, k / kGroup, read, out);
+  }
+  if (matrix.type == WeightType::kMxfp4 && keeps) {
+    const auto read = [&](size_t row, size_t count, Mxfp4Block* blocks) {
+      read_mxfp4_blocks(tensor, row * count, count, blocks);
+    };
+    return pack_as_it_is<Mxfp4Block>(tensor, matrix, begin, rows, k / kBlock, read, out);
   }
   if (matrix.block_scales) {
-    return pack_as_it_is(tensor, matrix, begin, rows, k / kBlock, read_weight_blocks, out);
+    const auto read = [&](size_t row, size_t count, WeightBlock* blocks) {
+      read_weight_blocks(tensor.type, bytes_of_row(row), count, blocks);
+    };
+    return pack_as_it_is<WeightBlock>(tensor, matrix, begin, rows, k / kBlock, read, out);
   }
   bool finite = true;
   const auto read = [&](int first, int count, float* values) {
@@ -254,6 +268,14 @@ void read_elements(const Tensor& tensor, size_t first, size_t count, float* out)
   };
   if (tensor.type == TensorType::kBf16) return convert([](uint16_t b) { return bf16_to_f32(b); });
   if (tensor.type == TensorType::kF16) return convert([](uint16_t b) { return f16_to_f32(b); });
+  if (tensor.type == TensorType::kMxfp4Apart) {
+    for (size_t i = 0; i < count; i += kBlock) {
+      Mxfp4Block block;
+      read_mxfp4_blocks(tensor, (first + i) / kBlock, 1, &block);
+      mxfp4_values(block, out + i);
+    }
+    return;
+  }
   dequantize_blocks(tensor.type, from, count, out);
 }
 

@@ -111,7 +111,7 @@ template <class V>
 inline void clamped_swiglu(const float* gate, const float* up, int n, float* out) {
   const V one = V::set1(1.0f), limit = V::set1(kSwigluLimit);
   for_lanes(n, [&](int i, int count) {
-    // Of a limit and a NaN, min and max give the NaN.
+    // A NaN stays a NaN: min and max give their second operand then.
     const V g = V::min(limit, V::load_partial(gate + i, count));
     const V below = V::min(limit, V::load_partial(up + i, count));
     const V u = V::max(V::set1(-kSwigluLimit), below);

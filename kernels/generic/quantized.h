@@ -5,8 +5,8 @@
 
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/elementwise.h"
-#include "kernels/generic/records.h"
 #include "kernels/generic/panel_source.h"
+#include "kernels/generic/records.h"
 #include "kernels/kernels.h"
 #include "kernels/quantized_rows.h"
 #include "kernels/record_format.h"
@@ -344,8 +344,8 @@ inline void many_rows(const QuantizedGemmArgs& args) {
   constexpr Coding kExpanded = {kHasRecords ? kCoding.type : WeightType::kInt8, kCoding.blocks,
                                 kHasRecords};
   const int step = expanded_panels(w.k);
-  const size_t expanded =
-      static_cast<size_t>(w.groups()) * (kHasRecords ? kExpandedGroupBytes : kGroup * kPanelChannels);
+  const size_t expanded = static_cast<size_t>(w.groups()) *
+                          (kHasRecords ? kExpandedGroupBytes : kGroup * kPanelChannels);
   for (int first = args.panel_begin; first < args.panel_end; first += step) {
     const int last = first + step < args.panel_end ? first + step : args.panel_end;
     for (int panel = first; panel < last; ++panel) {

@@ -126,8 +126,8 @@ struct RecordFactors {
 // panels, packed or expanded.
 template <class D, Coding kCoding, int kScale, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void record_sums(const uint8_t* const (&from)[kPanels],
-                                                const QuantizedRow& x, int group,
-                                                typename D::Products (&sum)[kRows][kPanels]) {
+                                               const QuantizedRow& x, int group,
+                                               typename D::Products (&sum)[kRows][kPanels]) {
   using I = typename D::Int;
   constexpr RecordFormat kFormat = record_format(kCoding.type);
   constexpr int kVectors = kFormat.subgroup / 4;  // of bytes
@@ -162,9 +162,8 @@ template <class D, Coding kCoding, int kScale, int kLanes, int kRows, int kPanel
 
 // Adds one group to the totals. The first row is x, in a block of kLanes rows.
 template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
-[[gnu::always_inline]] inline void add_record(const PanelSource& source,
-                                                     const QuantizedRow& x, int group,
-                                                     V (&total)[kRows][kPanels]) {
+[[gnu::always_inline]] inline void add_record(const PanelSource& source, const QuantizedRow& x,
+                                              int group, V (&total)[kRows][kPanels]) {
   using I = typename D::Int;
   constexpr RecordFormat kFormat = record_format(kCoding.type);
   constexpr size_t kGroupBytes = kCoding.expanded ? kExpandedGroupBytes : kFormat.record_bytes();

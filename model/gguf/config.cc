@@ -9,6 +9,7 @@
 #include <set>
 
 #include "model/config_family.h"
+#include "model/gguf/config_mixture.h"
 #include "model/json_fields.h"
 #include "model/rope.h"
 
@@ -20,9 +21,10 @@ struct Architecture {
   std::string_view name;
   std::string_view model_type;
 };
-constexpr std::array<Architecture, 10> kArchitectures = {{
+constexpr std::array<Architecture, 11> kArchitectures = {{
     {"gemma3", "gemma3_text"},
     {"glm4moe", "glm4_moe"},
+    {"gpt-oss", "gpt_oss"},
     {"granite", "granite"},
     {"llama", "llama"},
     {"olmo2", "olmo2"},
@@ -109,9 +111,6 @@ constexpr std::array<KeyPair, 26> kKeys = {{
     {"num_nextn_predict_layers", "nextn_predict_layers"},
 }};
 
-// At least the limit of parse_model_config.
-constexpr int64_t kLayersMax = 4096;
-
 // Any number that a JSON number may be; parse_model_config has the limits.
 constexpr int64_t kAny = INT64_MAX;
 
@@ -150,7 +149,7 @@ class ConfigReader {
     ASSIGN_OR_RETURN(const std::optional<double> epsilon, metadata_.number(key_of("rms_norm_eps")));
     if (epsilon) config_["rms_norm_eps"] = *epsilon;
     RETURN_IF_ERROR(read_tensors());
-    RETURN_IF_ERROR(read_mixture());
+    RETURN_IF_ERROR(read_gguf_mixture(files_, architecture_, config_));
     RETURN_IF_ERROR(architecture_ == "gemma3" ? read_gemma() : read_window());
     RETURN_IF_ERROR(read_rotary_part());
     RETURN_IF_ERROR(read_rope());
@@ -220,62 +219,9 @@ class ConfigReader {
     return {};
   }
 
-  // Reads what the keys say about experts. In architecture llama they make the model a Mixtral.
-  Status read_mixture() {
-    const bool must_be = architecture_ == "qwen3moe" || architecture_ == "glm4moe";
-    ASSIGN_OR_RETURN(const auto experts, metadata_.whole(key("expert_count"), INT64_MIN, kAny));
-    if (!must_be && experts.value_or(0) == 0) return {};
-    if (!must_be && architecture_ != "llama") {
-      return unsupported(key("expert_count"), "must be 0 in architecture " + architecture_);
-    }
-    RETURN_IF_ERROR(copy_whole("num_local_experts", true));
-    RETURN_IF_ERROR(copy_whole("num_experts_per_tok", true));
-    if (architecture_ == "llama") {
-      config_["model_type"] = "mixtral";
-      return {};
-    }
-    RETURN_IF_ERROR(copy_whole("moe_intermediate_size", true));
-    if (architecture_ == "glm4moe") return read_glm();
-    config_["norm_topk_prob"] = true;  // files do not say it
-    Json dense = Json::array();
-    const auto layers = std::min<int64_t>(config_["num_hidden_layers"].get<int64_t>(), kLayersMax);
-    for (int64_t layer = 0; layer < layers; ++layer) {
-      const std::string router = "blk." + std::to_string(layer) + ".ffn_gate_inp.weight";
-      if (files_.find(router).tensor == nullptr) dense.push_back(layer);
-    }
-    config_["mlp_only_layers"] = std::move(dense);
-    return {};
-  }
-
-  Status read_glm() {
-    for (const char* optional : {"n_shared_experts", "first_k_dense_replace", "n_group",
-                                 "topk_group", "num_nextn_predict_layers"}) {
-      RETURN_IF_ERROR(copy_whole(optional, false));
-    }
-    RETURN_IF_ERROR(copy_number("expert_weights_scale", "routed_scaling_factor"));
-    ASSIGN_OR_RETURN(config_["norm_topk_prob"],
-                     metadata_.flag_or(key("expert_weights_norm"), false));
-    const std::string gating = key("expert_gating_func");
-    constexpr int64_t kSigmoid = 2;
-    ASSIGN_OR_RETURN(const auto function, metadata_.whole(gating, 0, kAny));
-    if (function.value_or(kSigmoid) != kSigmoid) return unsupported(gating, "must be 2 (sigmoid)");
-    config_["use_qk_norm"] = files_.find("blk.0.attn_q_norm.weight").tensor != nullptr;
-    config_["attention_bias"] = files_.find("blk.0.attn_q.bias").tensor != nullptr;
-    // block_count counts the layers that only predict further tokens.
-    const int64_t drafts = config_.value("num_nextn_predict_layers", int64_t{0});
-    const auto layers = config_["num_hidden_layers"].get<int64_t>();
-    if (drafts < 0 || drafts >= layers) {
-      return invalid_argument(
-          key_of("num_nextn_predict_layers"),
-          "must be from 0 to the number of layers minus 1, got " + std::to_string(drafts));
-    }
-    config_["num_hidden_layers"] = layers - drafts;
-    config_["num_nextn_predict_layers"] = drafts;
-    return {};
-  }
-
   Status read_window() {
     const std::string name = key_of("sliding_window");
+    if (architecture_ == "gpt-oss") return read_alternating_window();
     ASSIGN_OR_RETURN(const auto window, metadata_.whole(name, 0, kAny));
     const auto context = config_["max_position_embeddings"].get<int64_t>();
     const bool is_felt = window.value_or(0) > 0 && *window < context;
@@ -287,6 +233,16 @@ class ConfigReader {
     if (config_["model_type"] == "llama") config_["model_type"] = "mistral";
     config_["sliding_window"] = *window;
     return {};
+  }
+
+  // Every second layer has the window, whether the file says so or not.
+  Status read_alternating_window() {
+    const std::string pattern = key_of("sliding_window_pattern");
+    ASSIGN_OR_RETURN(const auto period, metadata_.whole(pattern, 0, kAny));
+    if (period.value_or(2) != 2) {
+      return unsupported(pattern, "must be 2 in architecture " + architecture_);
+    }
+    return copy_whole("sliding_window", true);
   }
 
   // Reads the window, the pattern of the layers that have it, and the RoPE base that only these
@@ -395,6 +351,8 @@ class ConfigReader {
       ASSIGN_OR_RETURN(const auto beta, metadata_.number(key(name)));
       if (beta) scaling[config_key] = *beta;
     }
+    // The authors' program does not round the bounds of the ramp; files do not say so.
+    if (architecture_ == "gpt-oss") scaling["truncate"] = false;
     return {};
   }
 

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/number_types.h"
 #include "kernels/k_quant_matrix.h"
+#include "kernels/mxfp4_matrix.h"
 
 namespace cascade {
 namespace {
@@ -139,6 +140,33 @@ void iq4_xs(const uint8_t* block, float* out) {
   }
 }
 
+// The exponent of the scale, then 16 bytes: the low halves are the codes of the first 16 values.
+Mxfp4Block mxfp4_block(const uint8_t* from) {
+  Mxfp4Block block;
+  block.scale = from[0];
+  for (int i = 0; i < 16; ++i) {
+    block.codes[i] = from[1 + i] & 15;
+    block.codes[i + 16] = from[1 + i] >> 4;
+  }
+  return block;
+}
+
+// The same in checkpoints of gpt-oss: 16 bytes, of which each has two neighbours, the first one in
+// its low half.
+Mxfp4Block mxfp4_block(const uint8_t* from, uint8_t scale) {
+  Mxfp4Block block;
+  block.scale = scale;
+  for (int i = 0; i < 16; ++i) {
+    block.codes[2 * i] = from[i] & 15;
+    block.codes[2 * i + 1] = from[i] >> 4;
+  }
+  return block;
+}
+
+void mxfp4(const uint8_t* block, float* out) {
+  mxfp4_values(mxfp4_block(block), out);
+}
+
 using BlockReader = void (*)(const uint8_t* block, float* out);
 
 BlockReader reader_of(TensorType type) {
@@ -155,9 +183,12 @@ BlockReader reader_of(TensorType type) {
     case TensorType::kQ6K: return k_quant<TensorType::kQ6K>;
     case TensorType::kIq4Nl: return iq4_nl;
     case TensorType::kIq4Xs: return iq4_xs;
+    case TensorType::kMxfp4: return mxfp4;
     case TensorType::kF32:
     case TensorType::kF16:
-    case TensorType::kBf16: break;
+    case TensorType::kBf16:
+    case TensorType::kMxfp4Apart:
+    case TensorType::kU8: break;
   }
   return nullptr;
 }
@@ -177,6 +208,9 @@ void dequantize_blocks(TensorType type, const uint8_t* from, size_t count, float
 
 bool keeps_blocks(TensorType type, WeightType weights) {
   if (is_k_quant(weights)) return k_quant_of(type) == weights;
+  if (weights == WeightType::kMxfp4) {
+    return type == TensorType::kMxfp4 || type == TensorType::kMxfp4Apart;
+  }
   if (weights == WeightType::kInt4) return type == TensorType::kQ4_0;
   if (weights != WeightType::kInt8) return false;
   return type == TensorType::kQ8_0 || type == TensorType::kQ5_0 || type == TensorType::kQ4_0;
@@ -198,6 +232,16 @@ void read_weight_blocks(TensorType type, const uint8_t* from, size_t count, Weig
     for (int i = 0; i < kSmallBlock; ++i) {
       out->q[i] = static_cast<int8_t>(five_bits(nibbles, high, i) - zero);
     }
+  }
+}
+
+void read_mxfp4_blocks(const Tensor& tensor, size_t first, size_t count, Mxfp4Block* out) {
+  CHECK(keeps_blocks(tensor.type, WeightType::kMxfp4));
+  const size_t block_bytes = describe(tensor.type).block_bytes;
+  const uint8_t* from = tensor.bytes.data() + first * block_bytes;
+  for (size_t i = 0; i < count; ++i, from += block_bytes) {
+    out[i] = tensor.type == TensorType::kMxfp4 ? mxfp4_block(from)
+                                               : mxfp4_block(from, tensor.scales[first + i]);
   }
 }
 

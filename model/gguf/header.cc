@@ -76,7 +76,7 @@ constexpr std::array<FileType, 33> kFileTypes = {{
     {30, "BF16", TensorType::kBf16},
     {34, "TQ1_0", {}},
     {35, "TQ2_0", {}},
-    {39, "MXFP4", {}},
+    {39, "MXFP4", TensorType::kMxfp4},
     {40, "NVFP4", {}},
 }};
 

@@ -66,12 +66,22 @@ constexpr std::array<NamePair, 4> kMixtralExperts = {{
     {"ffn_up_exps", "block_sparse_moe.experts.w3"},
     {"ffn_down_exps", "block_sparse_moe.experts.w2"},
 }};
-constexpr std::array<NamePair, 2> kGlmNorms = {{
+constexpr std::array<NamePair, 4> kGptOssExperts = {{
+    {"ffn_gate_inp", "mlp.router"},
+    {"ffn_gate_exps", "mlp.experts.gate_proj"},
+    {"ffn_up_exps", "mlp.experts.up_proj"},
+    {"ffn_down_exps", "mlp.experts.down_proj"},
+}};
+// For glm4moe and gpt-oss.
+constexpr std::array<NamePair, 2> kNormsByPlace = {{
     {"attn_norm", "input_layernorm"},
     {"post_attention_norm", "post_attention_layernorm"},
 }};
-// A whole name after that of the layer, of glm4moe.
-constexpr NamePair kChoiceBias = {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"};
+// Whole names after that of the layer: of glm4moe, and of gpt-oss.
+constexpr std::array<NamePair, 2> kWholeNames = {{
+    {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"},
+    {"attn_sinks.weight", "self_attn.sinks"},
+}};
 constexpr std::string_view kGgufLayers = "blk.";
 constexpr std::string_view kCheckpointLayers = "model.layers.";
 // RoPE frequencies. They follow from the configuration; model/gguf/config.cc checks this.
@@ -91,8 +101,10 @@ LayerNames layer_names(std::string_view architecture) {
   LayerNames names = {kLayerNames, kNorms, kMlp};
   const bool is_glm = is_one_of(architecture, {"glm4moe", "glm4_moe"});
   if (is_glm || is_one_of(architecture, {"qwen3moe", "qwen3_moe"})) names[3] = kExperts;
+  const bool is_gpt_oss = is_one_of(architecture, {"gpt-oss", "gpt_oss"});
   if (is_one_of(architecture, {"llama", "mixtral"})) names[3] = kMixtralExperts;
-  if (is_glm) names[1] = kGlmNorms;
+  if (is_gpt_oss) names[3] = kGptOssExperts;
+  if (is_glm || is_gpt_oss) names[1] = kNormsByPlace;
   if (is_one_of(architecture, {"gemma3", "gemma3_text", "olmo2"})) names[1] = kNormsWithOutputs;
   if (architecture == "phi3") names[2] = kFused;
   return names;
@@ -138,9 +150,9 @@ std::optional<std::string> translated(std::string_view name, const LayerNames& l
                                       std::string_view NamePair::*to, std::string_view from_layers,
                                       std::string_view to_layers) {
   if (const auto layer = layer_name(name, from_layers)) {
-    const auto rest = layer->rest == kChoiceBias.*from
-                          ? std::string(kChoiceBias.*to)
-                          : translated(layer->rest, layer_names, from, to);
+    const auto whole = std::ranges::find(kWholeNames, layer->rest, from);
+    const auto rest = whole != kWholeNames.end() ? std::string((*whole).*to)
+                                                 : translated(layer->rest, layer_names, from, to);
     if (!rest) return std::nullopt;
     return std::string(to_layers) + std::string(layer->number) + "." + *rest;
   }
@@ -173,6 +185,7 @@ Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
 
 // The number of the first layer that only predicts further tokens; such layers are the last ones.
 Result<int64_t> first_draft_layer(const GgufMetadata& metadata, const std::string& architecture) {
+  if (architecture != "glm4moe") return INT64_MAX;
   ASSIGN_OR_RETURN(const auto layers, metadata.whole(architecture + ".block_count", 0, INT32_MAX));
   ASSIGN_OR_RETURN(const auto drafts,
                    metadata.whole(architecture + ".nextn_predict_layers", 0, INT32_MAX));

@@ -48,6 +48,7 @@ def taken():
         "ok-glm4-moe-without-shared": glm(n_shared_experts=0),
         "ok-glm4-moe-all-layers-dense": glm(first_k_dense_replace=(1 << 31) - 1),
         "ok-gpt-oss": gpt_oss(moe_intermediate_size=None, hidden_act="gelu", swiglu_limit=7.0),
+        "ok-gpt-oss-of-four-bits": gpt_oss(quantization_config={"quant_method": "mxfp4"}),
         "ok-gpt-oss-of-layer-types": gpt_oss(layer_types=SLIDING, sliding_window=64,
                                              attention_bias=False),
     }
@@ -123,7 +124,9 @@ def wrong_layers_and_switches():
             "{", '{"sliding_window":null,', 1),
         "window-of-gpt-oss-0": gpt_oss(sliding_window=0),
         "bias-of-gpt-oss-a-number": gpt_oss(attention_bias=1),
-        "experts-of-four-bits": gpt_oss(quantization_config={"quant_method": "mxfp4"}),
+        "experts-of-another-method": gpt_oss(quantization_config={"quant_method": "fp8"}),
+        "experts-of-no-method": gpt_oss(quantization_config=[]),
+        "mxfp4-in-qwen3-moe": qwen(quantization_config={"quant_method": "mxfp4"}),
     }
 
 
@@ -141,6 +144,10 @@ def keys_of(architecture):
                    "expert_group_count": 1, "expert_group_used_count": 1, "expert_gating_func": 2,
                    "nextn_predict_layers": 0}
     keys = {name: (U32, struct.pack("<I", value)) for name, value in counts.items()}
+    if architecture == "gpt-oss":
+        keys |= {"attention.sliding_window": u32(8), "rope.scaling.type": (TEXT, text("yarn")),
+                 "rope.scaling.factor": (FLOAT, struct.pack("<f", 4)),
+                 "rope.scaling.original_context_length": u32(16)}
     if architecture == "glm4moe":
         keys |= {"expert_weights_scale": (FLOAT, struct.pack("<f", 1.5)),
                  "expert_weights_norm": (BOOL, b"\1")}
@@ -171,6 +178,16 @@ def tensors_of(architecture):
         "blk.0.ffn_up_exps.weight": (HIDDEN, inner, EXPERT_COUNT),
         "blk.0.ffn_down_exps.weight": (inner, HIDDEN, EXPERT_COUNT),
     }
+    if architecture == "gpt-oss":
+        return shapes | {
+            "blk.0.post_attention_norm.weight": (HIDDEN,), "blk.0.attn_sinks.weight": (HEADS,),
+            "blk.0.attn_q.bias": (HEADS * HEAD_DIM,), "blk.0.attn_k.bias": (HEAD_DIM,),
+            "blk.0.attn_v.bias": (HEAD_DIM,), "blk.0.attn_output.bias": (HIDDEN,),
+            "blk.0.ffn_gate_inp.bias": (EXPERT_COUNT,),
+            "blk.0.ffn_gate_exps.bias": (inner, EXPERT_COUNT),
+            "blk.0.ffn_up_exps.bias": (inner, EXPERT_COUNT),
+            "blk.0.ffn_down_exps.bias": (HIDDEN, EXPERT_COUNT),
+        }
     if architecture != "glm4moe":
         return shapes | {"blk.0.ffn_norm.weight": (HIDDEN,)} | (
             {} if architecture == "llama" else
@@ -192,7 +209,7 @@ def model(architecture, kinds, draw, shapes=None, types=None):
     for i, (name, shape) in enumerate((tensors_of(architecture) | (shapes or {})).items()):
         if shape is None:
             continue
-        plain = len(shape) == 1 or name == ROUTER
+        plain = len(shape) == 1 or name == ROUTER or name.endswith(".bias")
         kind = (types or {}).get(name, "f32" if plain else kinds[i % len(kinds)])
         out.tensor(name, shape, TYPES[kind][0], blocks(kind, math.prod(shape), draw))
     return out.bytes()
@@ -233,6 +250,16 @@ def wrong_keys():
         "gating-by-softmax": described("glm4moe", expert_gating_func=u32(1)),
         "weights-scale-nan": described(
             "glm4moe", expert_weights_scale=(FLOAT, struct.pack("<f", float("nan")))),
+        "weights-scaled-in-qwen3moe": described(
+            "qwen3moe", expert_weights_scale=(FLOAT, struct.pack("<f", 3))),
+        "weights-not-normalised-in-llama": described("llama", expert_weights_norm=(BOOL, b"\0")),
+        "gating-by-sigmoid-in-qwen3moe": described("qwen3moe", expert_gating_func=u32(2)),
+        "groups-in-qwen3moe": described("qwen3moe", expert_group_count=u32(2)),
+        "shared-expert-in-llama": described("llama", expert_shared_count=u32(1)),
+        "dense-layer-in-gpt-oss": described("gpt-oss", leading_dense_block_count=u32(1)),
+        "window-missing-in-gpt-oss": described("gpt-oss", **{"attention.sliding_window": None}),
+        "window-pattern-6-in-gpt-oss": described(
+            "gpt-oss", **{"attention.sliding_window_pattern": u32(6)}),
         "weights-normalised-a-number": described("glm4moe", expert_weights_norm=u32(1)),
         "draft-layers-all": described("glm4moe", nextn_predict_layers=u32(1)),
         "draft-layers-2-32-less-1": described("glm4moe", nextn_predict_layers=u32(0xFFFFFFFF)),
@@ -247,6 +274,9 @@ def gguf():
         "ok-qwen3moe": model("qwen3moe", ["q4_0", "q4_1", "q5_0"], draw),
         "ok-glm4moe": model("glm4moe", ["q8_0", "iq4_nl", "q4_0"], draw),
         "ok-llama-of-experts": model("llama", ["q4_0", "q5_1", "q4_0"], draw),
+        "ok-gpt-oss": model("gpt-oss", ["mxfp4", "q4_0", "mxfp4"], draw),
+        "ok-sinks-too-many": model(
+            "gpt-oss", ["mxfp4"], draw, {"blk.0.attn_sinks.weight": (HEADS + 1,)}),
         "ok-experts-of-two-dimensions": model(
             "qwen3moe", small, draw, {gate: (HIDDEN, EXPERT_INNER * EXPERT_COUNT)}),
         "ok-experts-of-four-dimensions": model(

@@ -235,7 +235,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Format{WeightType::kInt8, false}, Format{WeightType::kInt4, false},
                       Format{WeightType::kInt8, true}, Format{WeightType::kInt4, true},
                       Format{WeightType::kQ4K, false}, Format{WeightType::kQ5K, false},
-                      Format{WeightType::kQ6K, false}),
+                      Format{WeightType::kQ6K, false}, Format{WeightType::kMxfp4, false}),
     [](const auto& test) {
       return std::string(to_string(test.param.type)) + (test.param.block_scales ? "_blocks" : "");
     });

@@ -90,7 +90,8 @@ TEST(DocumentedMemory, of_weights_is_what_they_are_packed_as) {
                       " and `int4` " + bytes_each(WeightType::kInt4, true) + "; `q4k` " +
                       bytes_each(WeightType::kQ4K, false) + ", `q5k` " +
                       bytes_each(WeightType::kQ5K, false) + " and `q6k` " +
-                      bytes_each(WeightType::kQ6K, false)));
+                      bytes_each(WeightType::kQ6K, false) + "; `mxfp4` " +
+                      bytes_each(WeightType::kMxfp4, false)));
   const std::regex row(R"(\| ([0-9.]+) B \([^)]*\) \| ([0-9.]+) GiB \|)");
   int found = 0;
   for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it, ++found) {

@@ -279,7 +279,7 @@ TEST_F(BenchServe, wrong_options_are_explained_before_anything_starts) {
   const std::vector<WrongWorkload> cases = {
       {"chat",
        {"--weights", "f16"},
-       "--weights: must be f32, bf16, int8, int4, q4k, q5k or q6k, got \"f16"},
+       "--weights: must be f32, bf16, int8, int4, q4k, q5k, q6k or mxfp4, got \"f16"},
       {"chat", {"--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8, got \"int4"},
       {"chat", {"--turns", "0"}, "--turns: Value 0 not in range 1 to 10000"},
       {"chat", {"--turns", "100"}, "--turns: asks for"},

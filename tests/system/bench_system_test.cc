@@ -177,7 +177,7 @@ TEST(BenchSystem, wrong_command_lines_are_explained) {
       {{"peak", "--repeats", "-1"}, "--repeats: Value -1 not in range"},
       {{"peak", "--bogus"}, "--bogus"},
       {{"gemm", "--weights", "int8,f16"},
-       "--weights: must be f32, bf16, int8, int4, q4k, q5k or q6k, got \"f16"},
+       "--weights: must be f32, bf16, int8, int4, q4k, q5k, q6k or mxfp4, got \"f16"},
       {{"gemm", "--rows", "513"}, "--rows: Value 513 not in range 1 to 512"},
       {{"gemm", "--rows", "1,x"}, "--rows: Value x not in range"},
       {{"attention", "--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8, got \"int4"},

@@ -116,7 +116,7 @@ TEST(EstimateSystem, options_outside_their_limits_are_usage_errors) {
            {{"--tokens", "1", "--sequences", "0"}, "--sequences: Value 0 not in range"},
            {{"--tokens", "1", "--sequences", "x"}, "--sequences: Value x not in range"},
            {{"--tokens", "1", "--weights", "f16"},
-            "--weights: must be auto, f32, bf16, int8, int4, q4k, q5k or q6k"},
+            "--weights: must be auto, f32, bf16, int8, int4, q4k, q5k, q6k or mxfp4"},
            {{"--tokens", "1", "--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8"}}) {
     const ProgramResult result = estimate(options);
     EXPECT_EQ(result.exit_code, 2) << error;

@@ -152,7 +152,7 @@ TEST(IdentitySystem, options_outside_their_limits_are_usage_errors) {
   const char* const seeds = "must be a whole number from 0 to 18446744073709551615, got ";
   for (const auto& [options, error] : std::vector<Case>{
            {{"--weights", "f16"},
-            "--weights: must be auto, f32, bf16, int8, int4, q4k, q5k or q6k"},
+            "--weights: must be auto, f32, bf16, int8, int4, q4k, q5k, q6k or mxfp4"},
            {{"--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8"},
            {{"--isa", "sse"}, "--isa: must be scalar, avx2, avx512, avx512vnni, neon or openblas"},
            {{"--cases", "0"}, "--cases: Value 0 not in range 1 to 1000000"},

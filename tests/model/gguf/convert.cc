@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <fstream>
 
@@ -60,6 +61,26 @@ std::string encode_q4_0(const float* x) {
   return out;
 }
 
+// Rounds to the nearest number; the largest becomes 4 or 6 times the scale, or 5 rounded.
+std::string encode_mxfp4(const float* x) {
+  constexpr float kNumbers[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  float largest = 0;
+  for (size_t i = 0; i < kBlock; ++i) largest = std::max(largest, std::abs(x[i]));
+  const int exponent = largest > 0 ? std::max(std::ilogb(largest) - 2, -127) : -127;
+  const auto code = [&](float value) {
+    const float scaled = std::ldexp(std::abs(value), -exponent);
+    const auto* nearest = std::ranges::min_element(
+        kNumbers, {}, [&](float number) { return std::abs(number - scaled); });
+    return static_cast<unsigned>(nearest - kNumbers) | (std::signbit(value) ? 8u : 0u);
+  };
+  std::string out;
+  append_number(out, static_cast<uint8_t>(exponent + 127));
+  for (size_t i = 0; i < kBlock / 2; ++i) {
+    append_number(out, static_cast<uint8_t>(code(x[i]) | code(x[i + 16]) << 4));
+  }
+  return out;
+}
+
 std::string encode_q5_0(const float* x) {
   const float extreme =
       *std::max_element(x, x + kBlock, [](float a, float b) { return std::abs(a) < std::abs(b); });
@@ -90,6 +111,7 @@ bool is_matrix(const PlainTensor& tensor) {
 TensorType tensor_type_of(GgmlType type) {
   switch (type) {
     case kGgmlF32: return TensorType::kF32;
+    case kGgmlMxfp4: return TensorType::kMxfp4;
     case kGgmlF16: return TensorType::kF16;
     case kGgmlBf16: return TensorType::kBf16;
     case kGgmlQ8_0: return TensorType::kQ8_0;
@@ -125,7 +147,9 @@ PlainTensors with_joined_experts(const PlainTensors& tensors) {
   PlainTensors joined;
   for (const auto& [name, tensor] : tensors) {
     const size_t at = name.find(kExperts);
-    if (at == std::string::npos) {
+    const bool has_number =
+        at != std::string::npos && std::isdigit(name[at + kExperts.size()]) != 0;
+    if (!has_number) {
       joined.emplace(name, tensor);
       continue;
     }
@@ -146,6 +170,7 @@ PlainTensors with_joined_experts(const PlainTensors& tensors) {
 std::string architecture_of(const ModelConfig& config) {
   if (config.model_type == "mistral" || config.model_type == "mixtral") return "llama";
   if (config.model_type == "glm4_moe") return "glm4moe";
+  if (config.model_type == "gpt_oss") return "gpt-oss";
   if (config.model_type == "qwen3_moe") return "qwen3moe";
   return config.model_type;
 }
@@ -171,6 +196,16 @@ void write_mixture(const ModelConfig& config, GgufWriter& out) {
   out.flag(name + ".expert_weights_norm", mixture.normalizes);
 }
 
+void write_yarn(const RopeConfig& rope, const std::string& name, GgufWriter& out) {
+  CHECK(rope.scaling == RopeScaling::kYarn);
+  const std::string scaling = name + ".rope.scaling.";
+  out.text(scaling + "type", "yarn");
+  out.f32(scaling + "factor", static_cast<float>(rope.factor));
+  out.u32(scaling + "original_context_length", static_cast<uint32_t>(rope.original_context));
+  out.f32(scaling + "yarn_beta_fast", static_cast<float>(rope.beta_fast));
+  out.f32(scaling + "yarn_beta_slow", static_cast<float>(rope.beta_slow));
+}
+
 void write_sizes(const ModelConfig& config, GgufWriter& out) {
   const std::string name = architecture_of(config);
   out.text("general.architecture", name).text("general.name", "converted");
@@ -186,10 +221,11 @@ void write_sizes(const ModelConfig& config, GgufWriter& out) {
   u32("attention.key_length", config.head_dim);
   u32("attention.value_length", config.head_dim);
   u32("rope.dimension_count", config.rope.rotary_dim(config.head_dim));
-  if (config.model_type == "mistral") u32("attention.sliding_window", config.window.front());
+  if (config.window.front() > 0) u32("attention.sliding_window", config.window.front());
   out.f32(name + ".attention.layer_norm_rms_epsilon", config.rms_norm_eps);
   out.f32(name + ".rope.freq_base", static_cast<float>(config.rope.theta));
   if (config.mixture.experts > 0) write_mixture(config, out);
+  if (name == "gpt-oss") write_yarn(config.rope, name, out);
 }
 
 struct TokenList {
@@ -241,6 +277,7 @@ PlainTensors read_tensors(const fs::path& folder) {
     EXPECT_TRUE(entries.ok()) << file.path();
     const uint64_t data = mapped->bytes().size() - entries->back().end;
     for (const TensorEntry& entry : *entries) {
+      if (entry.type_name == "U8") continue;
       const Tensor view{*tensor_type_from_string(entry.type_name), entry.shape,
                         mapped->bytes().subspan(data + entry.begin, entry.end - entry.begin)};
       PlainTensor tensor{entry.shape, {}};
@@ -266,6 +303,7 @@ std::string encode_values(const std::vector<float>& values, GgmlType type) {
   if (type == kGgmlQ4K) return blocks(encode_q4_k, kKBlock);
   if (type == kGgmlQ5K) return blocks(encode_q5_k, kKBlock);
   if (type == kGgmlQ6K) return blocks(encode_q6_k, kKBlock);
+  if (type == kGgmlMxfp4) return blocks(encode_mxfp4);
   for (const float value : values) {
     if (type == kGgmlF32) append_number(out, value);
     if (type == kGgmlF16) append_number(out, f32_to_f16(value));

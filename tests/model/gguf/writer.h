@@ -24,6 +24,7 @@ enum GgmlType : uint32_t {
   kGgmlQ5K = 13,
   kGgmlQ6K = 14,
   kGgmlBf16 = 30,
+  kGgmlMxfp4 = 39,
 };
 
 inline void append_bytes(std::string& out, const void* from, size_t size) {

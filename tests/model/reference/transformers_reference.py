@@ -169,7 +169,8 @@ def load(folder, device):
     embedding = model.get_input_embeddings()
     if hasattr(embedding, "embed_scale"):
         embedding.embed_scale = embedding.embed_scale.to(torch.bfloat16).float()
-    return model.to(device).eval()
+    # Experts in MXFP4 become bf16, whatever the type that was asked for.
+    return model.to(device).float().eval()
 
 
 def logits_of(model, ids):
