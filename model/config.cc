@@ -11,6 +11,7 @@
 #include "model/config_mixture.h"
 #include "model/config_rope.h"
 #include "model/json_fields.h"
+#include "model/text_part.h"
 
 namespace cascade {
 namespace {
@@ -233,9 +234,17 @@ int ModelConfig::used_intermediate_size(int layer) const {
   return mixture.chosen * mixture.intermediate_size + mixture.shared_intermediate_size;
 }
 
+float ModelConfig::query_scale(int64_t position) const {
+  if (query_scale_beta == 0 || position < query_scale_context) return 1;
+  const double periods = static_cast<double>(position / query_scale_context);
+  return static_cast<float>(1 + double{query_scale_beta} * std::log1p(periods));
+}
+
 Result<ModelConfig> parse_model_config(const Json& config) {
-  Result<ModelConfig> read = read_model_config(config);
+  const bool in_parts = has_text_part(config);
+  Result<ModelConfig> read = read_model_config(in_parts ? text_part_config(config) : config);
   if (!read.ok()) return in_file(std::move(read).error(), kConfigFile);
+  read->is_text_part = in_parts;
   read->context_tokens_max = std::min(read->context_tokens_max, kContextServedMax);
   return read;
 }

@@ -102,8 +102,12 @@ struct ModelConfig {
   bool fused_projections = false;  // q, k, v are one tensor; gate and up are one
   bool tied_embeddings = false;    // the LM head is the embedding matrix
   float attention_scale = 0;       // factor of q.k
-  float attention_soft_cap = 0;    // of the scaled scores; 0 = none
-  float logit_soft_cap = 0;        // 0 = none
+  // Queries at position p are multiplied by 1 + query_scale_beta * ln(1 + p / query_scale_context),
+  // where the quotient is rounded down (Llama 4). 0: by nothing.
+  float query_scale_beta = 0;
+  int64_t query_scale_context = 0;
+  float attention_soft_cap = 0;  // of the scaled scores; 0 = none
+  float logit_soft_cap = 0;      // 0 = none
   float embedding_multiplier = 1;
   // The multiplier is rounded to the type that the embedding matrix has in the model's files, if
   // that is BF16 or F16.
@@ -116,10 +120,13 @@ struct ModelConfig {
   RopeConfig rope;
   RopeConfig local_rope;              // of layers that are LayerRope::kLocal
   std::vector<LayerRope> layer_rope;  // [layers]
+  bool is_text_part = false;          // of a multimodal checkpoint (model/text_part.h)
   std::vector<int> window;  // [layers]: a token sees itself and window-1 tokens before; 0 = all
 
   // The channels of a layer's MLP that one token uses.
   int used_intermediate_size(int layer) const;
+  // What the queries at `position` are multiplied by.
+  float query_scale(int64_t position) const;
 
   bool operator==(const ModelConfig&) const = default;
 };

@@ -13,11 +13,13 @@ namespace {
 // The window that transformers' configuration classes assume if a file leaves sliding_window out.
 constexpr int kWindowDefault = 4096;
 
-constexpr std::array<ModelFamily, 13> kFamilies = {{
+constexpr std::array<ModelFamily, 15> kFamilies = {{
     {.name = "gemma3_text",
      .attention_bias = BiasRule::kByKey,
      .windows = WindowRule::kPattern,
      .window_default = kWindowDefault,
+     .window_pattern = 6,
+     .window_rope = WindowRope::kOwnBase,
      .qk_norm = QkNorm::kHead,
      .output_norms = true,
      .tied_by_default = true,
@@ -42,10 +44,20 @@ constexpr std::array<ModelFamily, 13> kFamilies = {{
      .has_mlp_bias_key = true,
      .has_multipliers = true},
     {.name = "llama", .attention_bias = BiasRule::kByKey, .has_mlp_bias_key = true},
+    {.name = "ministral3", .windows = WindowRule::kAllLayers, .has_query_scale = true},
     {.name = "mistral", .windows = WindowRule::kAllLayers, .window_default = kWindowDefault},
     {.name = "mixtral", .windows = WindowRule::kAllLayers, .mixture = MixtureRule::kMixtral},
     {.name = "olmo2",
      .attention_bias = BiasRule::kByKey,
+     .qk_norm = QkNorm::kWhole,
+     .input_norms = false,
+     .output_norms = true},
+    {.name = "olmo3",
+     .attention_bias = BiasRule::kByKey,
+     .windows = WindowRule::kPattern,
+     .window_default = kWindowDefault,
+     .window_pattern = 4,
+     .window_rope = WindowRope::kUnscaled,
      .qk_norm = QkNorm::kWhole,
      .input_norms = false,
      .output_norms = true},

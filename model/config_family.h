@@ -20,6 +20,13 @@ enum class WindowRule : uint8_t {
   kAlternating,  // sliding_window: the first layer, and every second one after it
 };
 
+// The RoPE of the layers that have a window.
+enum class WindowRope : uint8_t {
+  kShared,    // that of the other layers
+  kOwnBase,   // plain, by a key of its own
+  kUnscaled,  // plain, with the base of the other layers
+};
+
 enum class BiasRule : uint8_t {
   kNone,
   kQkv,       // bias of q, k and v, always
@@ -37,6 +44,8 @@ struct ModelFamily {
   bool biased_by_default = false;  // if the file does not have attention_bias
   WindowRule windows = WindowRule::kNone;
   int window_default = 0;  // used if the file does not have sliding_window; 0 = none
+  int window_pattern = 0;  // kPattern: used if the file does not have sliding_window_pattern
+  WindowRope window_rope = WindowRope::kShared;
   QkNorm qk_norm = QkNorm::kNone;
   bool input_norms = true;
   bool output_norms = false;
@@ -48,9 +57,10 @@ struct ModelFamily {
   bool has_multipliers = false;  // granite's four
   bool has_qk_norm_key = false;  // use_qk_norm, absent: false
   bool attention_sinks = false;
-  bool clamped_swiglu = false;  // whatever hidden_act says
+  bool clamped_swiglu = false;   // whatever hidden_act says
+  bool has_query_scale = false;  // llama_4_scaling_beta
   MixtureRule mixture = MixtureRule::kNone;
-  bool is_gemma = false;  // scaled embeddings, 1 + weight, two RoPEs, soft caps
+  bool is_gemma = false;  // scaled embeddings, 1 + weight, soft caps
 };
 
 // The family that a file's model_type names. Errors: kUnsupported, field `field`. The message says

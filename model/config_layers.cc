@@ -12,9 +12,9 @@ namespace {
 
 // The value that transformers' configuration classes assume if a file leaves the key out.
 constexpr int64_t kMaxWindowLayersDefault = 28;
-constexpr int64_t kPatternDefault = 6;
 constexpr int64_t kNopeIntervalDefault = 4;
 constexpr double kLocalThetaDefault = 10'000;
+constexpr double kQueryBetaMax = 1e3;
 
 constexpr std::string_view kSliding = "sliding_attention";
 constexpr std::string_view kFull = "full_attention";
@@ -76,8 +76,8 @@ Result<std::vector<int>> layers_by_rule(const Json& config, const ModelFamily& f
       break;
     }
     case WindowRule::kPattern: {
-      ASSIGN_OR_RETURN(const int64_t pattern,
-                       optional_int(config, "sliding_window_pattern", 1, INT_MAX, kPatternDefault));
+      ASSIGN_OR_RETURN(const int64_t pattern, optional_int(config, "sliding_window_pattern", 1,
+                                                           INT_MAX, family.window_pattern));
       mark([&](int64_t layer) { return (layer + 1) % pattern != 0; });
       break;
     }
@@ -141,6 +141,20 @@ Json with_rotary_share(const Json& config, const ModelFamily& family) {
   return whole;
 }
 
+// Reads by how much the queries at later positions are multiplied (Llama 4).
+Status read_query_scale(const Json& config, ModelConfig& out) {
+  constexpr std::string_view kBeta = "llama_4_scaling_beta";
+  constexpr std::string_view kOriginal = "original_max_position_embeddings";
+  const Json* parameters = find_field(config, "rope_parameters");
+  if (parameters == nullptr) parameters = find_field(config, "rope_scaling");
+  const Json& rope = parameters != nullptr ? *parameters : config;
+  ASSIGN_OR_RETURN(const double beta, optional_number(rope, kBeta, 0, kQueryBetaMax, 0));
+  if (beta == 0) return {};
+  ASSIGN_OR_RETURN(out.query_scale_context, required_int(rope, kOriginal, 1, INT_MAX));
+  out.query_scale_beta = static_cast<float>(beta);
+  return {};
+}
+
 }  // namespace
 
 Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& out) {
@@ -158,21 +172,27 @@ Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& o
     return invalid_argument("layer_types", "has sliding_attention, but sliding_window is off");
   }
   for (size_t layer = 0; layer < layers; ++layer) {
-    if (family.is_gemma && out.window[layer] == 1) out.layer_rope[layer] = LayerRope::kLocal;
+    if (family.window_rope != WindowRope::kShared && out.window[layer] == 1) {
+      out.layer_rope[layer] = LayerRope::kLocal;
+    }
     out.window[layer] *= window;
   }
   return {};
 }
 
 Status read_ropes(const Json& config, const ModelFamily& family, ModelConfig& out) {
-  const Json nested = family.is_gemma ? rope_of_type(config, kFull) : Json();
+  if (family.has_query_scale) RETURN_IF_ERROR(read_query_scale(config, out));
+  const bool by_type = family.window_rope != WindowRope::kShared;
+  const Json nested = by_type ? rope_of_type(config, kFull) : Json();
   ASSIGN_OR_RETURN(out.rope,
                    parse_rope_config(nested.is_null() ? with_rotary_share(config, family) : nested,
                                      out.context_tokens_max));
   if (std::ranges::count(out.layer_rope, LayerRope::kLocal) == 0) return {};
   Json local = rope_of_type(config, kSliding);
   const bool is_nested = !local.is_null();
-  if (!is_nested) {
+  if (!is_nested && family.window_rope == WindowRope::kUnscaled) {
+    local["rope_theta"] = out.rope.theta;
+  } else if (!is_nested) {
     // These layers do not share the other layers' scaling: they have plain RoPE with their own
     // base.
     const Json* theta = find_field(config, "rope_local_base_freq");

@@ -1,6 +1,8 @@
 // Reads a Hugging Face model folder, file by file, and loads models of either form.
 #include "model/model.h"
 
+#include <array>
+
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
@@ -15,6 +17,7 @@
 #include "model/safetensors.h"
 #include "model/sampler.h"
 #include "model/template_files.h"
+#include "model/text_part.h"
 #include "model/transformer.h"
 
 namespace cascade {
@@ -56,15 +59,18 @@ Result<ModelFiles> read_folder(const fs::path& dir) {
   ASSIGN_OR_RETURN(const ModelConfig config, parse_model_config(config_json));
   ASSIGN_OR_RETURN(const Json generation_json,
                    read_json(dir / "generation_config.json", kSmallFileBytesMax, false));
-  ASSIGN_OR_RETURN(GenerationConfig generation,
-                   parse_generation_config(generation_json, config_json, config.vocab_size));
+  ASSIGN_OR_RETURN(
+      GenerationConfig generation,
+      parse_generation_config(generation_json,
+                              config.is_text_part ? text_part_config(config_json) : config_json,
+                              config.vocab_size));
   ASSIGN_OR_RETURN(ModelText text, read_folder_text(dir));
   if (text.tokenizer.id_count() > config.vocab_size) {
     return invalid_argument("vocab_size", "is " + std::to_string(config.vocab_size) +
                                               " in config.json, but tokenizer.json has " +
                                               std::to_string(text.tokenizer.id_count()) + " ids");
   }
-  ASSIGN_OR_RETURN(TensorFiles tensors, TensorFiles::open(dir));
+  ASSIGN_OR_RETURN(TensorFiles tensors, TensorFiles::open(dir, config.is_text_part));
   std::error_code unreadable;
   std::string name = fs::weakly_canonical(dir, unreadable).filename().string();
   return ModelFiles{utf8_replace_malformed(name), config, std::move(generation), std::move(text),
@@ -185,7 +191,9 @@ WeightChoice choose_weights(const TensorFiles& files, const ModelOptions& option
 }
 
 Result<TensorFiles> open_model_tensors(const fs::path& path) {
-  return is_gguf_file(path) ? open_gguf_tensors(path) : TensorFiles::open(path);
+  if (is_gguf_file(path)) return open_gguf_tensors(path);
+  ASSIGN_OR_RETURN(const Json config, read_json(path / "config.json", kSmallFileBytesMax, false));
+  return TensorFiles::open(path, has_text_part(config));
 }
 
 Result<PackedWeights> describe_model_weights(const fs::path& path, const TensorFiles& files,
@@ -286,6 +294,10 @@ Digest Model::root_key_with(std::string_view tenant, const ModelOptions& types,
     hasher.field("heads", static_cast<uint64_t>(count));
   }
   if (!config.mixture.layers.empty()) add_mixture(config.mixture, hasher);
+  if (config.query_scale_beta != 0) {
+    hasher.field("query scale", uint64_t(config.query_scale_context));
+    add_numbers(std::array{static_cast<double>(config.query_scale_beta)}, hasher);
+  }
   for (const int window : config.window) hasher.field("window", static_cast<uint64_t>(window));
   for (const LayerRope rope : config.layer_rope) {
     hasher.field("layer rope", static_cast<uint64_t>(rope));

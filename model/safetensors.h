@@ -82,7 +82,9 @@ class TensorFiles {
   // kDataCorrupt if the index is malformed, names over 65,536 tensors or 1,024 shards, a shard that
   // is no plain *.safetensors file name, a tensor that its shard lacks, or one that is in two
   // shards.
-  static Result<TensorFiles> open(const std::filesystem::path& model_dir);
+  // `text_part`: of a multimodal checkpoint, only the tensors of its text part, under the names
+  // that a text model has (model/text_part.h). kDataCorrupt if two of them have the same name then.
+  static Result<TensorFiles> open(const std::filesystem::path& model_dir, bool text_part = false);
 
   // The tensor `name` with exactly `shape`. Errors, field = name: kNotFound; kInvalidArgument if
   // the shape differs ("has shape [2048, 64], expected [2048, 128]"); kUnsupported for a type that

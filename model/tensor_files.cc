@@ -8,6 +8,7 @@
 #include "model/incomplete_file.h"
 #include "model/json_fields.h"
 #include "model/safetensors.h"
+#include "model/text_part.h"
 #include "model/unique_json.h"
 
 namespace cascade {
@@ -167,13 +168,22 @@ TensorFiles::TensorFiles(std::filesystem::path place, std::vector<MappedFile> fi
   }
 }
 
-Result<TensorFiles> TensorFiles::open(const std::filesystem::path& model_dir) {
+Result<TensorFiles> TensorFiles::open(const std::filesystem::path& model_dir, bool text_part) {
   ASSIGN_OR_RETURN(std::vector<Shard> shards, open_all(model_dir));
   std::vector<MappedFile> files;
   std::vector<Source> sources;
   std::vector<Located> tensors;
+  std::set<std::string> names;
   for (Shard& shard : shards) {
     for (TensorEntry& entry : shard.entries) {
+      if (text_part) {
+        std::optional<std::string> name = text_part_tensor(entry.name);
+        if (!name) continue;
+        if (!names.insert(*name).second) {
+          return data_corrupt(entry.name, "is a second tensor for " + *name);
+        }
+        entry.name = *std::move(name);
+      }
       tensors.push_back({std::move(entry), files.size(), shard.data_begin});
     }
     sources.push_back({model_dir / shard.file_name, shard.file.identity()});

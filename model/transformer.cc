@@ -253,6 +253,8 @@ void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slic
       kernels_.rope(q, config_.query_heads, dim, rotary_dim, cos, sin);
       kernels_.rope(k, config_.kv_heads, dim, rotary_dim, cos, sin);
     }
+    const float scale = config_.query_scale(row.position);
+    if (scale != 1) kernels_.multiply(q, scale, config_.query_heads * dim);
     uint8_t* page = slices[row.slice].pages[row.position / kPageTokens];
     CHECK(page != nullptr);
     for (int head = 0; head < config_.kv_heads; ++head) {

@@ -21,12 +21,13 @@ struct Architecture {
   std::string_view name;
   std::string_view model_type;
 };
-constexpr std::array<Architecture, 11> kArchitectures = {{
+constexpr std::array<Architecture, 12> kArchitectures = {{
     {"gemma3", "gemma3_text"},
     {"glm4moe", "glm4_moe"},
     {"gpt-oss", "gpt_oss"},
     {"granite", "granite"},
     {"llama", "llama"},
+    {"mistral3", "ministral3"},
     {"olmo2", "olmo2"},
     {"phi3", "phi3"},
     {"qwen2", "qwen2"},
@@ -52,10 +53,10 @@ constexpr std::array<Computed, 12> kComputed = {{
     {"final_logit_softcapping", "final_logit_softcapping", "gemma3"},
     {"attention.max_alibi_bias"},
     {"attention.clamp_kqv"},
-    {"attention.temperature_scale"},
+    {"attention.temperature_scale", "llama_4_scaling_beta", "mistral3"},
     {"rope.scaling.yarn_ext_factor"},
     {"rope.scaling.yarn_attn_factor"},
-    {"rope.scaling.yarn_log_multiplier"},
+    {"rope.scaling.yarn_log_multiplier", "mscale_all_dim", "mistral3"},
 }};
 
 // Readers recognise the largest Gemma 3 by this number of layers. That model divides its queries by
@@ -82,7 +83,7 @@ struct KeyPair {
   std::string_view config;
   std::string_view gguf;
 };
-constexpr std::array<KeyPair, 26> kKeys = {{
+constexpr std::array<KeyPair, 27> kKeys = {{
     {"num_hidden_layers", "block_count"},
     {"hidden_size", "embedding_length"},
     {"intermediate_size", "feed_forward_length"},
@@ -97,6 +98,7 @@ constexpr std::array<KeyPair, 26> kKeys = {{
     {"original_max_position_embeddings", "rope.scaling.original_context_length"},
     {"rope_type", "rope.scaling.type"},
     {"sliding_window_pattern", "attention.sliding_window_pattern"},
+    {"layer_types", "attention.sliding_window_pattern"},
     {"rope_local_base_freq", "rope.freq_base_swa"},
     {"partial_rotary_factor", "rope.dimension_count"},
     {"attention_factor", "rope.scaling.attn_factor"},
@@ -222,6 +224,7 @@ class ConfigReader {
   Status read_window() {
     const std::string name = key_of("sliding_window");
     if (architecture_ == "gpt-oss") return read_alternating_window();
+    if (architecture_ == "olmo2") return read_olmo_window();
     ASSIGN_OR_RETURN(const auto window, metadata_.whole(name, 0, kAny));
     const auto context = config_["max_position_embeddings"].get<int64_t>();
     const bool is_felt = window.value_or(0) > 0 && *window < context;
@@ -243,6 +246,24 @@ class ConfigReader {
       return unsupported(pattern, "must be 2 in architecture " + architecture_);
     }
     return copy_whole("sliding_window", true);
+  }
+
+  // A window makes the model an OLMo 3. A list, which converters write, says which layers have it.
+  Status read_olmo_window() {
+    RETURN_IF_ERROR(copy_whole("sliding_window", false));
+    if (!config_.contains("sliding_window")) return {};
+    config_["model_type"] = "olmo3";
+    const std::string pattern = key_of("sliding_window_pattern");
+    const GgufValue* value = metadata_.find(pattern);
+    if (value == nullptr) return {};
+    if (!std::holds_alternative<GgufArray>(*value)) {
+      return copy_whole("sliding_window_pattern", false);
+    }
+    ASSIGN_OR_RETURN(const std::vector<bool> slides, metadata_.flags(pattern));
+    Json types = Json::array();
+    for (const bool slide : slides) types.push_back(slide ? "sliding_attention" : "full_attention");
+    config_["layer_types"] = std::move(types);
+    return {};
   }
 
   // Reads the window, the pattern of the layers that have it, and the RoPE base that only these
@@ -307,9 +328,10 @@ class ConfigReader {
     }
     Json scaling = {{"rope_type", *type}};
     ASSIGN_OR_RETURN(const auto attention, metadata_.number(key("rope.scaling.attn_factor")));
-    if (attention.value_or(1) != 1) {
+    if (attention.value_or(1) != 1 && architecture_ != "olmo2") {
       return unsupported(key("rope.scaling.attn_factor"), "must be 1");
     }
+    if (attention && architecture_ == "olmo2") scaling["attention_factor"] = *attention;
     ASSIGN_OR_RETURN(const auto factor, metadata_.number(key_of("factor")));
     if (factor) scaling["factor"] = *factor;
     if (*type == "yarn") RETURN_IF_ERROR(read_yarn(scaling));
@@ -350,6 +372,11 @@ class ConfigReader {
                                            std::pair("rope.scaling.yarn_beta_slow", "beta_slow")}) {
       ASSIGN_OR_RETURN(const auto beta, metadata_.number(key(name)));
       if (beta) scaling[config_key] = *beta;
+    }
+    // The quotient of these two multiplies cos and sin.
+    if (config_.contains("mscale_all_dim")) {
+      scaling["mscale"] = 1;
+      scaling["mscale_all_dim"] = config_["mscale_all_dim"];
     }
     // The authors' program does not round the bounds of the ramp; files do not say so.
     if (architecture_ == "gpt-oss") scaling["truncate"] = false;

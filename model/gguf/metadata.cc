@@ -197,6 +197,17 @@ Result<std::vector<int32_t>> GgufMetadata::wholes(std::string_view key) const {
   return values;
 }
 
+Result<std::vector<bool>> GgufMetadata::flags(std::string_view key) const {
+  ASSIGN_OR_RETURN(const GgufArray* found, array(key, "truth values", [](GgufValueType type) {
+                     return type == GgufValueType::kBool;
+                   }));
+  std::vector<bool> values;
+  for (uint64_t i = 0; found != nullptr && i < found->count; ++i) {
+    values.push_back(found->bytes[i] != 0);
+  }
+  return values;
+}
+
 Result<std::vector<float>> GgufMetadata::floats(std::string_view key) const {
   ASSIGN_OR_RETURN(const GgufArray* found, array(key, "f32", [](GgufValueType type) {
                      return type == GgufValueType::kF32;

@@ -75,6 +75,8 @@ class GgufMetadata {
   Result<const std::vector<std::string_view>*> strings(std::string_view key) const;
   // Whole numbers that fit 32 bits; empty if the key is absent.
   Result<std::vector<int32_t>> wholes(std::string_view key) const;
+  // Truth values; empty if the key is absent.
+  Result<std::vector<bool>> flags(std::string_view key) const;
   // f32 numbers, none of them NaN; empty if the key is absent.
   Result<std::vector<float>> floats(std::string_view key) const;
 

@@ -88,7 +88,8 @@ constexpr std::string_view kCheckpointLayers = "model.layers.";
 constexpr std::array<std::string_view, 3> kRopeTensors = {
     "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
 // The architectures whose files have the rows of Q and K interleaved.
-constexpr std::array<std::string_view, 3> kInterleaved = {"granite", "llama", "smollm3"};
+constexpr std::array<std::string_view, 4> kInterleaved = {"granite", "llama", "mistral3",
+                                                          "smollm3"};
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
@@ -105,7 +106,8 @@ LayerNames layer_names(std::string_view architecture) {
   if (is_one_of(architecture, {"llama", "mixtral"})) names[3] = kMixtralExperts;
   if (is_gpt_oss) names[3] = kGptOssExperts;
   if (is_glm || is_gpt_oss) names[1] = kNormsByPlace;
-  if (is_one_of(architecture, {"gemma3", "gemma3_text", "olmo2"})) names[1] = kNormsWithOutputs;
+  if (is_one_of(architecture, {"gemma3", "gemma3_text", "olmo2", "olmo3"}))
+    names[1] = kNormsWithOutputs;
   if (architecture == "phi3") names[2] = kFused;
   return names;
 }

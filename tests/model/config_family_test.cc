@@ -104,6 +104,60 @@ TEST(Olmo2, norms_what_comes_out_and_all_heads_as_one) {
   EXPECT_EQ(config.attention_scale, 0.25F);
 }
 
+TEST(Olmo3, slides_without_scaling_in_all_layers_but_every_fourth) {
+  const Json yarn = {
+      {"rope_type", "yarn"}, {"factor", 8}, {"original_max_position_embeddings", 512}};
+  const ModelConfig config = parsed_config(
+      with_all(minimal_config("olmo3", kLayers), {{"sliding_window", 32}, {"rope_scaling", yarn}}));
+  EXPECT_EQ(config.window, Windows({32, 32, 32, 0, 32, 32, 32}));
+  EXPECT_EQ(parsed_config(minimal_config("olmo3", kLayers)).window.front(), 4096);
+  EXPECT_FALSE(config.input_norms);
+  EXPECT_EQ(config.qk_norm, QkNorm::kWhole);
+  EXPECT_EQ(config.rope.scaling, RopeScaling::kYarn);
+  EXPECT_EQ(config.local_rope.scaling, RopeScaling::kNone);
+  EXPECT_EQ(config.local_rope.theta, config.rope.theta);
+  EXPECT_EQ(config.layer_rope[0], LayerRope::kLocal);
+  EXPECT_EQ(config.layer_rope[3], LayerRope::kMain);
+  // The same as files of transformers 5 have it.
+  Json nested = without(minimal_config("olmo3", kLayers), "rope_theta");
+  Json full = yarn;
+  full["rope_theta"] = 10000.0;
+  nested["sliding_window"] = 32;
+  nested["rope_parameters"] = {{"full_attention", full},
+                               {"sliding_attention", {{"rope_theta", 10000.0}}}};
+  EXPECT_EQ(parsed_config(nested), config);
+}
+
+TEST(Ministral3, multiplies_queries_by_their_position) {
+  const Json rope = {{"rope_type", "yarn"},
+                     {"factor", 4},
+                     {"rope_theta", 10000.0},
+                     {"original_max_position_embeddings", 1024},
+                     {"mscale", 1},
+                     {"mscale_all_dim", 1},
+                     {"llama_4_scaling_beta", 0.1}};
+  const Json whole = without(minimal_config("ministral3", kLayers), "rope_theta");
+  const ModelConfig config = parsed_config(with(whole, "rope_parameters", rope));
+  EXPECT_EQ(config.window, Windows(7, 0)) << "no default";
+  EXPECT_EQ(config.rope.attention_factor, 1);
+  EXPECT_EQ(config.query_scale(0), 1);
+  EXPECT_EQ(config.query_scale(1023), 1);
+  EXPECT_FLOAT_EQ(config.query_scale(1024), static_cast<float>(1 + 0.1 * std::log(2)));
+  EXPECT_EQ(config.query_scale(2047), config.query_scale(1024));
+  EXPECT_FLOAT_EQ(config.query_scale(3 * 1024), static_cast<float>(1 + 0.1 * std::log(4)));
+  EXPECT_EQ(parsed_config(with(whole, "rope_parameters", without(rope, "llama_4_scaling_beta")))
+                .query_scale(4095),
+            1);
+  expect_invalid_config(with(whole, "rope_parameters", with(rope, "llama_4_scaling_beta", -1)),
+                        "llama_4_scaling_beta");
+  expect_invalid_config(
+      with(whole, "rope_parameters", without(rope, "original_max_position_embeddings")),
+      "original_max_position_embeddings");
+  const ModelConfig mistral = parsed_config(
+      with(without(minimal_config("mistral", kLayers), "rope_theta"), "rope_parameters", rope));
+  EXPECT_EQ(mistral.query_scale(4095), 1) << "another family";
+}
+
 TEST(Phi3, has_fused_projections_and_slides_in_all_layers) {
   const ModelConfig config = parsed_config(minimal_config("phi3", kLayers));
   EXPECT_TRUE(config.fused_projections);

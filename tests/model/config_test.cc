@@ -100,8 +100,8 @@ TEST(ModelConfig, reads_a_v4_file_as_published) {
 
 TEST(ModelConfig, accepts_its_families_and_names_them_when_it_refuses) {
   const std::vector<std::string> families = {
-      "gemma3_text", "glm4_moe", "gpt_oss", "granite", "llama",     "mistral", "mixtral",
-      "olmo2",       "phi3",     "qwen2",   "qwen3",   "qwen3_moe", "smollm3"};
+      "gemma3_text", "glm4_moe", "gpt_oss", "granite", "llama", "ministral3", "mistral", "mixtral",
+      "olmo2",       "olmo3",    "phi3",    "qwen2",   "qwen3", "qwen3_moe",  "smollm3"};
   std::string names;
   for (const std::string& type : families) {
     Json config = minimal_config(type.c_str());
@@ -114,7 +114,7 @@ TEST(ModelConfig, accepts_its_families_and_names_them_when_it_refuses) {
   EXPECT_EQ(result.error().to_string(),
             "unsupported: model_type: \"qwen4\" is not supported (supported: " + names +
                 ") (in config.json)");
-  for (const char* type : {"", "Qwen3", "qwen3 ", "qwen", "gemma2", "olmo3"}) {
+  for (const char* type : {"", "Qwen3", "qwen3 ", "qwen", "gemma2", "olmo4"}) {
     expect_unsupported_config(minimal_config(type), "model_type");
   }
   expect_invalid_config(without(minimal_config(), "model_type"), "model_type", "is missing");
@@ -132,9 +132,8 @@ TEST(ModelConfig, says_which_kind_of_model_it_refuses) {
   for (const char* type : {"llava", "qwen2_vl", "mllama", "mistral3", "gemma3n"}) {
     expect_unsupported_config(minimal_config(type), "model_type", "a multimodal model");
   }
-  expect_unsupported_config(
-      {{"model_type", "gemma3"}, {"text_config", minimal_config("gemma3_text")}}, "model_type",
-      "a multimodal model");
+  expect_unsupported_config({{"model_type", "qwen2_vl"}, {"text_config", minimal_config("qwen2")}},
+                            "model_type", "a multimodal model");
 }
 
 TEST(ModelConfig, keeps_long_and_strange_names_out_of_its_messages) {

@@ -171,6 +171,8 @@ std::string architecture_of(const ModelConfig& config) {
   if (config.model_type == "mistral" || config.model_type == "mixtral") return "llama";
   if (config.model_type == "glm4_moe") return "glm4moe";
   if (config.model_type == "gpt_oss") return "gpt-oss";
+  if (config.model_type == "ministral3") return "mistral3";
+  if (config.model_type == "olmo3") return "olmo2";
   if (config.model_type == "qwen3_moe") return "qwen3moe";
   return config.model_type;
 }
@@ -197,7 +199,6 @@ void write_mixture(const ModelConfig& config, GgufWriter& out) {
 }
 
 void write_yarn(const RopeConfig& rope, const std::string& name, GgufWriter& out) {
-  CHECK(rope.scaling == RopeScaling::kYarn);
   const std::string scaling = name + ".rope.scaling.";
   out.text(scaling + "type", "yarn");
   out.f32(scaling + "factor", static_cast<float>(rope.factor));
@@ -225,7 +226,10 @@ void write_sizes(const ModelConfig& config, GgufWriter& out) {
   out.f32(name + ".attention.layer_norm_rms_epsilon", config.rms_norm_eps);
   out.f32(name + ".rope.freq_base", static_cast<float>(config.rope.theta));
   if (config.mixture.experts > 0) write_mixture(config, out);
-  if (name == "gpt-oss") write_yarn(config.rope, name, out);
+  if (config.rope.scaling == RopeScaling::kYarn) write_yarn(config.rope, name, out);
+  if (name != "mistral3") return;
+  out.f32(name + ".attention.temperature_scale", config.query_scale_beta);
+  out.f32(name + ".rope.scaling.yarn_log_multiplier", 1);
 }
 
 struct TokenList {
@@ -372,7 +376,8 @@ namespace {
 void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, const TypeOf& type_of,
                         GgufWriter& out, size_t begin, size_t end) {
   const ModelConfig config = parse_model_config(read_document(folder / "config.json")).value();
-  const bool is_llama = architecture_of(config) == "llama";
+  const std::string architecture = architecture_of(config);
+  const bool is_llama = architecture == "llama" || architecture == "mistral3";
   size_t index = 0;
   for (const auto& [name, tensor] : with_joined_experts(tensors)) {
     const size_t current = index++;

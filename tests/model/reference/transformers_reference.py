@@ -53,6 +53,30 @@ GPT_OSS = {
         "original_max_position_embeddings": 64,
     },
 }
+MINISTRAL3 = {
+    **COMMON,
+    "model_type": "ministral3",
+    "head_dim": 16,
+    "rope_parameters": {
+        "rope_type": "yarn",
+        "rope_theta": 10000.0,
+        "factor": 8.0,
+        "original_max_position_embeddings": 64,
+        "beta_fast": 32.0,
+        "beta_slow": 1.0,
+        "mscale": 1.0,
+        "mscale_all_dim": 1.0,
+        "llama_4_scaling_beta": 0.1,
+    },
+}
+VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "image_size": 28,
+    "patch_size": 7,
+}
 # Transformers makes these, including their configuration files: features that no model of
 # make_family_models.py has.
 FURTHER = {
@@ -78,6 +102,43 @@ FURTHER = {
         "use_sliding_window": True,
         "sliding_window": 40,
         "max_window_layers": 1,
+    },
+    "olmo3": {
+        **COMMON,
+        "model_type": "olmo3",
+        "num_hidden_layers": 4,
+        "sliding_window": 40,
+        "rope_parameters": {
+            "full_attention": {
+                "rope_type": "yarn",
+                "rope_theta": 10000.0,
+                "factor": 4.0,
+                "original_max_position_embeddings": 64,
+            },
+            "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+        },
+    },
+    "ministral3": MINISTRAL3,
+    # Checkpoints with a vision model, which is left out.
+    "ministral3-vision": {
+        "model_type": "mistral3",
+        "text_config": MINISTRAL3,
+        "vision_config": {"model_type": "pixtral", **VISION, "head_dim": 8},
+        "spatial_merge_size": 2,
+    },
+    "gemma3-vision": {
+        "model_type": "gemma3",
+        "mm_tokens_per_image": 4,
+        "text_config": {
+            **COMMON,
+            "model_type": "gemma3_text",
+            "head_dim": 8,
+            "num_hidden_layers": 4,
+            "sliding_window": 40,
+            "sliding_window_pattern": 2,
+            "query_pre_attn_scalar": 8,
+        },
+        "vision_config": {"model_type": "siglip_vision_model", **VISION},
     },
     "mixtral": {
         **COMMON,
@@ -146,9 +207,15 @@ FURTHER = {
 }
 
 
+def auto_class(config):
+    in_parts = hasattr(config, "vision_config")
+    return transformers.AutoModelForImageTextToText if in_parts else transformers.AutoModelForCausalLM
+
+
 def load(folder, device):
     config = transformers.AutoConfig.from_pretrained(folder)
-    config.pad_token_id = None  # the families' default is outside our vocabulary
+    # The families' default is outside our vocabulary.
+    config.get_text_config().pad_token_id = None
     # transformers chooses the list for long or for short prompts by the current length of a
     # sequence; here a model has only one list, the one for long prompts.
     rope = getattr(config, "rope_parameters", None) or {}
@@ -157,7 +224,7 @@ def load(folder, device):
     options = {}
     if getattr(config, "quantization_config", None):
         options["quantization_config"] = transformers.Mxfp4Config(dequantize=True)
-    model = transformers.AutoModelForCausalLM.from_pretrained(
+    model = auto_class(config).from_pretrained(
         folder, config=config, dtype=torch.float32, attn_implementation="eager", **options
     )
     # In transformers, both the configuration and the attention function of Gemma 3 have the cap
@@ -200,8 +267,9 @@ def describe_prompt(model, ids):
 def write_reference(folder, device):
     random = np.random.Generator(np.random.PCG64(sum(folder.name.encode())))
     model = load(folder, device)
+    vocab_size = model.config.get_text_config().vocab_size
     prompts = [
-        describe_prompt(model, random.integers(0, model.config.vocab_size, count).tolist())
+        describe_prompt(model, random.integers(0, vocab_size, count).tolist())
         for count in PROMPT_TOKENS
     ]
     reference = {"tool": f"transformers {transformers.__version__}, float32", "prompts": prompts}
@@ -213,7 +281,7 @@ def make(folder, config):
     config = dict(config)
     torch.manual_seed(sum(folder.name.encode()))
     parsed = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
-    model = transformers.AutoModelForCausalLM.from_config(parsed)
+    model = auto_class(parsed).from_config(parsed)
     for key, tensor in model.named_parameters():
         centre, spread = (1.0, 0.2) if "norm" in key else (0.0, 0.3)
         if tensor.dim() >= 2:

@@ -1,0 +1,120 @@
+// The text parts of multimodal checkpoints.
+#include "model/text_part.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "model/safetensors.h"
+#include "tests/model/config_testing.h"
+#include "tests/model/safetensors_file.h"
+#include "tests/model/stepping.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade::testing {
+namespace {
+
+Json multimodal(const char* type, const Json& text) {
+  return {{"model_type", type}, {"text_config", text}, {"vision_config", Json::object()}};
+}
+
+TEST(TextPart, is_that_of_gemma3_and_mistral3_with_a_text_config) {
+  EXPECT_TRUE(has_text_part(multimodal("gemma3", Json::object())));
+  EXPECT_TRUE(has_text_part(multimodal("mistral3", Json::object())));
+  EXPECT_FALSE(has_text_part(multimodal("qwen2_vl", Json::object())));
+  EXPECT_FALSE(has_text_part(multimodal("gemma3", "text")));
+  EXPECT_FALSE(has_text_part({{"model_type", "gemma3"}}));
+  EXPECT_FALSE(has_text_part({{"model_type", 3}, {"text_config", Json::object()}}));
+  EXPECT_FALSE(has_text_part(Json::array()));
+  EXPECT_FALSE(has_text_part(nullptr));
+}
+
+TEST(TextPart, has_the_configuration_of_a_text_model) {
+  const Json text = minimal_config("mistral");
+  const ModelConfig part = parsed_config(multimodal("mistral3", text));
+  EXPECT_TRUE(part.is_text_part);
+  ModelConfig alone = parsed_config(text);
+  EXPECT_FALSE(alone.is_text_part);
+  alone.is_text_part = true;
+  EXPECT_EQ(part, alone);
+  expect_config_error(multimodal("mistral3", with(text, "hidden_size", 0)),
+                      ErrorCode::kInvalidArgument, "hidden_size");
+  expect_unsupported_config(multimodal("mistral3", minimal_config("pixtral")), "model_type",
+                            "a multimodal model");
+}
+
+// As in google/gemma-3-4b-it: what is missing has the values of the published model.
+TEST(TextPart, of_gemma3_may_leave_out_most_of_its_configuration) {
+  const Json text = {{"hidden_size", 2560},
+                     {"intermediate_size", 10240},
+                     {"model_type", "gemma3_text"},
+                     {"num_hidden_layers", 34},
+                     {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}},
+                     {"sliding_window", 1024}};
+  const ModelConfig config = parsed_config(multimodal("gemma3", text));
+  EXPECT_EQ(config.vocab_size, 262'208);
+  EXPECT_EQ(config.query_heads, 8);
+  EXPECT_EQ(config.kv_heads, 4);
+  EXPECT_EQ(config.head_dim, 256);
+  EXPECT_EQ(config.rope.theta, 1e6);
+  EXPECT_EQ(config.rope.factor, 8);
+  EXPECT_EQ(config.local_rope.theta, 1e4);
+  EXPECT_EQ(config.window[0], 1024);
+  EXPECT_EQ(config.window[5], 0);
+  EXPECT_TRUE(config.tied_embeddings);
+  EXPECT_EQ(parsed_config(multimodal("gemma3", with(text, "head_dim", 128))).head_dim, 128);
+}
+
+TEST(TextPart, takes_over_what_only_the_whole_model_says) {
+  Json whole = multimodal("mistral3", {{"eos_token_id", 7}});
+  whole["eos_token_id"] = 2;
+  whole["bos_token_id"] = 1;
+  whole["tie_word_embeddings"] = true;
+  const Json text = text_part_config(whole);
+  EXPECT_EQ(text["eos_token_id"], 7) << "what the text part itself says counts";
+  EXPECT_EQ(text["bos_token_id"], 1);
+  EXPECT_EQ(text["tie_word_embeddings"], true);
+}
+
+TEST(TextPart, has_the_names_of_a_text_model) {
+  const auto name = [](const char* whole) { return text_part_tensor(whole).value_or("none"); };
+  EXPECT_EQ(name("language_model.model.layers.0.mlp.up_proj.weight"),
+            "model.layers.0.mlp.up_proj.weight");
+  EXPECT_EQ(name("model.language_model.embed_tokens.weight"), "model.embed_tokens.weight");
+  EXPECT_EQ(name("language_model.lm_head.weight"), "lm_head.weight");
+  EXPECT_EQ(name("lm_head.weight"), "lm_head.weight");
+  EXPECT_EQ(name("model.layers.0.mlp.up_proj.weight"), "model.layers.0.mlp.up_proj.weight");
+  for (const char* other : {"vision_tower.patch_conv.weight", "model.vision_tower.x",
+                            "multi_modal_projector.norm.weight", "model.multi_modal_projector.x"}) {
+    EXPECT_EQ(text_part_tensor(other), std::nullopt) << other;
+  }
+}
+
+TEST(TextPart, with_two_tensors_of_one_name_is_refused) {
+  TemporaryFolder folder;
+  Json header = Json::object();
+  header["model.norm.weight"] = tensor_json("F32", {1}, 0, 4);
+  header["language_model.model.norm.weight"] = tensor_json("F32", {1}, 4, 8);
+  std::ofstream(folder.path() / "model.safetensors", std::ios::binary)
+      << safetensors(header.dump(), std::string(8, '\0'));
+  const auto files = TensorFiles::open(folder.path(), true);
+  ASSERT_FALSE(files.ok());
+  EXPECT_EQ(files.error().code, ErrorCode::kDataCorrupt);
+  EXPECT_NE(files.error().message.find("model.norm.weight"), std::string::npos);
+  EXPECT_TRUE(TensorFiles::open(folder.path()).ok());
+}
+
+TEST(TextPart, is_all_that_counts_of_a_checkpoint) {
+  for (const char* name : {"gemma3-vision", "ministral3-vision"}) {
+    const auto whole = TensorFiles::open(model_dir(name));
+    const auto text = TensorFiles::open(model_dir(name), true);
+    ASSERT_TRUE(whole.ok() && text.ok());
+    EXPECT_LT(text->bytes_total(), whole->bytes_total());
+    EXPECT_TRUE(text->names("vision_tower").empty());
+    EXPECT_TRUE(text->contains("model.norm.weight"));
+  }
+}
+
+}  // namespace
+}  // namespace cascade::testing
