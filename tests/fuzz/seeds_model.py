@@ -110,8 +110,33 @@ def config():
     def scaled(**keys):
         return json.dumps(minimal | {"rope_scaling": llama3["rope_scaling"] | keys})
 
+    def in_parts(text, model_type="mistral3"):
+        return json.dumps({"model_type": model_type, "text_config": text, "vision_config": {}})
+
+    ministral = minimal | {"model_type": "ministral3", "rope_scaling": {
+        "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024,
+        "llama_4_scaling_beta": 0.1}}
+    small_gemma = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
+    olmo3 = v5 | {"model_type": "olmo3", "sliding_window": 64, "rope_parameters": {
+        "full_attention": v5["rope_parameters"], "sliding_attention": {"rope_theta": 1e6}}}
+
+    def with_beta(beta):
+        rope = ministral["rope_scaling"] | {"llama_4_scaling_beta": beta}
+        return json.dumps(ministral | {"rope_scaling": rope})
+
     return {
         "ok-minimal": json.dumps(minimal),
+        "ok-ministral3": json.dumps(ministral),
+        "ok-olmo3": json.dumps(olmo3),
+        "ok-text-part-of-mistral3": in_parts(ministral),
+        "ok-text-part-of-gemma3": in_parts(small_gemma, "gemma3"),
+        "text-part-a-list": in_parts([minimal]),
+        "text-part-of-another-model": in_parts(minimal, "qwen2_vl"),
+        "text-part-in-a-text-part": in_parts({"model_type": "mistral3", "text_config": minimal}),
+        "text-part-of-gemma3-without-sizes": in_parts({}, "gemma3"),
+        "query-scale-a-text": with_beta("0.1"),
+        "query-scale-1e9": with_beta(1e9),
+        "query-scale-negative": with_beta(-0.1),
         "ok-dialect-of-v5": json.dumps(v5) + "\0" + json.dumps(generation),
         "ok-llama3-scaling": json.dumps(llama3),
         "ok-window": changed(model_type="mistral", sliding_window=128),

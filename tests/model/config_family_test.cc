@@ -15,6 +15,8 @@ using testing::expect_invalid_config;
 using testing::minimal_config;
 using testing::parsed_config;
 using testing::Windows;
+using testing::with;
+using testing::without;
 
 constexpr int kLayers = 7;
 
