@@ -131,13 +131,16 @@ Status check_fits(const PackedWeights& weights, const ModelFiles& files, const W
   const uint64_t bytes = needed.weights_bytes + needed.activation_bytes;
   if (bytes <= static_cast<uint64_t>(memory.bytes)) return {};
   const auto mib = [](uint64_t count) { return std::to_string(count >> 20) + " MiB"; };
+  const WeightType type = choice.plan.type;
+  const bool is_smallest =
+      type == WeightType::kInt4 || type == WeightType::kQ4K || type == WeightType::kMxfp4;
   const std::string limit = memory.set_by.empty() ? "this machine has" : memory.set_by + " allows";
   return resource_exhausted(
       "model", files.name + " needs " + mib(bytes) + " besides K and V (its weights " +
                    mib(needed.weights_bytes) + " as " +
                    describe_types(choice.plan.type, weights.types) + "), but " + limit + " " +
-                   mib(static_cast<uint64_t>(memory.bytes)) +
-                   ": take a smaller model, or fewer bits (--weights q4k or int4)");
+                   mib(static_cast<uint64_t>(memory.bytes)) + ": take a smaller model" +
+                   (is_smallest ? "" : ", or fewer bits (--weights q4k or int4)"));
 }
 
 void add_numbers(std::span<const double> numbers, Hasher& hasher) {

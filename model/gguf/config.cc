@@ -120,6 +120,9 @@ constexpr int64_t kAny = INT64_MAX;
 Error in_terms_of_metadata(Error error, std::string_view architecture) {
   constexpr std::string_view kFile = " (in config.json)";
   if (error.message.ends_with(kFile)) error.message.resize(error.message.size() - kFile.size());
+  // Which key the number of an expert's channels comes from (model/gguf/config_mixture.h).
+  const bool is_of_expert = architecture == "gpt-oss" && error.field == "intermediate_size";
+  if (is_of_expert) error.field = "moe_intermediate_size";
   if (error.field == "long_factor") error.field = kLongFactors;
   if (error.field == "short_factor") error.field = kShortFactors;
   const auto* found = std::ranges::find(kKeys, error.field, &KeyPair::config);
@@ -144,7 +147,9 @@ class ConfigReader {
     config_["hidden_act"] = "silu";  // gemma3 has another key, and its own default
     for (const char* key : {"num_hidden_layers", "hidden_size", "intermediate_size",
                             "max_position_embeddings", "num_attention_heads"}) {
-      RETURN_IF_ERROR(copy_whole(key, true));
+      const bool has_experts_only =
+          architecture_ == "gpt-oss" && std::string_view(key) == "intermediate_size";
+      RETURN_IF_ERROR(copy_whole(key, !has_experts_only));
     }
     RETURN_IF_ERROR(copy_whole("num_key_value_heads", false));
     RETURN_IF_ERROR(copy_whole("head_dim", false));
@@ -373,6 +378,8 @@ class ConfigReader {
       ASSIGN_OR_RETURN(const auto beta, metadata_.number(key(name)));
       if (beta) scaling[config_key] = *beta;
     }
+    constexpr const char* kBeta = "llama_4_scaling_beta";
+    if (config_.contains(kBeta)) scaling[kBeta] = config_[kBeta];
     // The quotient of these two multiplies cos and sin.
     if (config_.contains("mscale_all_dim")) {
       scaling["mscale"] = 1;

@@ -311,7 +311,7 @@ class HeaderReader {
         found != kFileTypes.end() ? std::string(found->name) : "number " + std::to_string(number);
     return unsupported(field, "has type " + name +
                                   " (supported: F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, "
-                                  "Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS)");
+                                  "Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4)");
   }
 
   // The size in bytes. If it succeeds, each dimension and their product are in [1, 2^63).

@@ -40,8 +40,8 @@ TEST(TextPart, has_the_configuration_of_a_text_model) {
   EXPECT_EQ(part, alone);
   expect_config_error(multimodal("mistral3", with(text, "hidden_size", 0)),
                       ErrorCode::kInvalidArgument, "hidden_size");
-  expect_unsupported_config(multimodal("mistral3", minimal_config("pixtral")), "model_type",
-                            "a multimodal model");
+  expect_config_error(multimodal("mistral3", minimal_config("pixtral")), ErrorCode::kUnsupported,
+                      "model_type", "a multimodal model");
 }
 
 // As in google/gemma-3-4b-it: what is missing has the values of the published model.

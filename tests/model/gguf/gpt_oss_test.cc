@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -163,6 +164,18 @@ TEST_P(GptOssFile, gives_the_bits_of_the_folder) {
 
 TEST_P(GptOssFile, has_the_configuration_of_the_folder) {
   EXPECT_EQ(*load_model_config(file), *load_model_config(source));
+}
+
+TEST_P(GptOssFile, names_the_key_of_an_expert_that_is_too_small) {
+  auto text = *read_file(file, size_t{1} << 26);
+  const std::string key = "gpt-oss.expert_feed_forward_length";
+  const size_t at = text.find(key) + key.size() + sizeof(uint32_t);  // after the type
+  text[at] = 7;
+  const fs::path changed = folder.path() / "changed.gguf";
+  std::ofstream(changed, std::ios::binary) << text;
+  const auto config = load_model_config(changed);
+  ASSERT_FALSE(config.ok());
+  EXPECT_EQ(config.error().field, key) << config.error().to_string();
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GptOssFile, ::testing::Values("gpt-oss", "gpt-oss-mxfp4"),

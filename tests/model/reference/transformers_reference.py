@@ -209,7 +209,9 @@ FURTHER = {
 
 def auto_class(config):
     in_parts = hasattr(config, "vision_config")
-    return transformers.AutoModelForImageTextToText if in_parts else transformers.AutoModelForCausalLM
+    if in_parts:
+        return transformers.AutoModelForImageTextToText
+    return transformers.AutoModelForCausalLM
 
 
 def load(folder, device):
