@@ -10,7 +10,7 @@ namespace cascade {
 
 // kInt8: symmetric, one scale for each 128 weights of an output channel; kInt4: one for each 32.
 // K-quants have 4, 5 or 6 bits, and scales of two levels: kQ4K, kQ5K with an offset for each 32
-// weights, kQ6K symmetric (kernels/k_quant_matrix.h). kMxfp4: floats of four bits, with a power of
+// weights, kQ6K symmetric (kernels/record_format.h). kMxfp4: floats of four bits, with a power of
 // two for each 32 (OCP Microscaling Formats, version 1.0).
 enum class WeightType : uint8_t { kF32, kBf16, kInt8, kInt4, kQ4K, kQ5K, kQ6K, kMxfp4 };
 // kFp8 (e4m3) and kInt8 have one scale for each token and head.

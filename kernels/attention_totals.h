@@ -1,4 +1,4 @@
-// How a row of AttentionArgs::totals is laid out.
+// The layout of a row of AttentionArgs::totals, and how a sink is added to it at the end.
 #pragma once
 
 #include "kernels/exp.h"

@@ -6,8 +6,8 @@
 // holds:
 //  - matrix product of f32 and bf16: one chain of fused multiply-adds over k ascending, from +0;
 //  - matrix product of int8 and int4: exact integer sums over groups of 128, then one chain of
-//    fused multiply-adds over the groups; of K-quants: exact integer sums over the weights with one
-//    scale, then such chains (QuantizedGemmArgs);
+//    fused multiply-adds over the groups; of K-quants and MXFP4: exact integer sums over the
+//    weights with one scale, then such chains (QuantizedGemmArgs);
 //  - sums over a row: 16 lanes (element i in lane i mod 16, i ascending), then the lanes by halves:
 //    lane j += lane j+8, then +4, +2, +1 (rms_norm, softmax);
 //  - attention: tiles of 64 and splits of 1,024 keys at absolute positions, merged ascending
@@ -67,10 +67,12 @@ struct GemmArgs {
 // With block scales:
 //   y[r][n] = sum over groups ascending of
 //             (sum over its blocks ascending of (sum over k of xq * wq) * w scale) * x scale
-// K-quants, whose scales and offsets are products of a level and a unit (kernels/k_quant_matrix.h):
+// K-quants, whose scales and offsets are products of a level and a unit, and MXFP4
+// (kernels/record_format.h):
 //   y[r][n] = sum over groups ascending of part * x scale
 // A part is one chain over the subgroups of the group. It begins with
-//   (sum over k of xq * wq) * scale[s], s ascending; q6k has wq - 32 instead of wq
+//   (sum over k of xq * wq) * scale[s], s ascending; q6k has wq - 32 instead of wq; in mxfp4, wq is
+//   twice the number of the code, and scale[s] is half of 2^(exponent - 127)
 // and goes on, in q4k and q5k, with
 //   -(sum over k of xq) * offset[s], s ascending.
 // Sums of integers are exact; the other sums are chains of fused multiply-adds from +0.
@@ -84,8 +86,8 @@ struct QuantizedGemmArgs {
   int panel_end;
   uint8_t* scratch;  // quantized_gemm_scratch_bytes(k), 64-byte aligned; int8 needs none
 };
-// The number of panels of int4 or K-quants that are expanded at once, for all rows: even, from 2 to
-// 8, and small enough for the second-level cache.
+// The number of panels of int4 or of records that are expanded at once, for all rows: even, from 2
+// to 8, and small enough for the second-level cache.
 int expanded_panels(int k);
 // Enough for every smaller k too.
 size_t quantized_gemm_scratch_bytes(int k);

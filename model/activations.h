@@ -28,7 +28,7 @@ struct ActivationSizes {
   size_t bytes(int rows, int threads) const;
 };
 
-// The kernel of the MLP's activation: out = activation(gate) * up, or what stands for it.
+// The kernel that combines the gates and ups of an MLP (kernels/kernels.h): silu_mul, for example.
 using ActivationKernel = void (*)(const float* gate, const float* up, int n, float* out);
 ActivationKernel activation_kernel(Activation activation, const Kernels& kernels);
 

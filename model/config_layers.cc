@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMaxWindowLayersDefault = 28;
 constexpr int64_t kNopeIntervalDefault = 4;
 constexpr double kLocalThetaDefault = 10'000;
-constexpr double kQueryBetaMax = 1e3;
+constexpr double kQueryBetaMax = 1e3;  // published models have 0.1
 
 constexpr std::string_view kSliding = "sliding_attention";
 constexpr std::string_view kFull = "full_attention";

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kText = "text_config";
 constexpr std::array<std::string_view, 2> kWholeModels = {"gemma3", "mistral3"};
 
-// Begins of names, and what stands for them in a text model; "" for parts that are left out.
+// Beginnings of names, and what stands for them in a text model; "" for parts that are left out.
 struct Prefix {
   std::string_view whole;
   std::string_view text;

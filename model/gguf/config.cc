@@ -145,12 +145,12 @@ class ConfigReader {
     RETURN_IF_ERROR(refuse_what_is_not_built());
     RETURN_IF_ERROR(read_scales());
     config_["hidden_act"] = "silu";  // gemma3 has another key, and its own default
-    for (const char* key : {"num_hidden_layers", "hidden_size", "intermediate_size",
-                            "max_position_embeddings", "num_attention_heads"}) {
-      const bool has_experts_only =
-          architecture_ == "gpt-oss" && std::string_view(key) == "intermediate_size";
-      RETURN_IF_ERROR(copy_whole(key, !has_experts_only));
+    for (const char* key :
+         {"num_hidden_layers", "hidden_size", "max_position_embeddings", "num_attention_heads"}) {
+      RETURN_IF_ERROR(copy_whole(key, true));
     }
+    // In gpt-oss the size of the experts is the only one.
+    RETURN_IF_ERROR(copy_whole("intermediate_size", architecture_ != "gpt-oss"));
     RETURN_IF_ERROR(copy_whole("num_key_value_heads", false));
     RETURN_IF_ERROR(copy_whole("head_dim", false));
     ASSIGN_OR_RETURN(const std::optional<double> epsilon, metadata_.number(key_of("rms_norm_eps")));
@@ -255,8 +255,9 @@ class ConfigReader {
 
   // A window makes the model an OLMo 3. A list, which converters write, says which layers have it.
   Status read_olmo_window() {
-    RETURN_IF_ERROR(copy_whole("sliding_window", false));
-    if (!config_.contains("sliding_window")) return {};
+    ASSIGN_OR_RETURN(const auto window, metadata_.whole(key_of("sliding_window"), 0, kAny));
+    if (window.value_or(0) == 0) return {};
+    config_["sliding_window"] = *window;
     config_["model_type"] = "olmo3";
     const std::string pattern = key_of("sliding_window_pattern");
     const GgufValue* value = metadata_.find(pattern);
@@ -339,6 +340,8 @@ class ConfigReader {
     if (attention && architecture_ == "olmo2") scaling["attention_factor"] = *attention;
     ASSIGN_OR_RETURN(const auto factor, metadata_.number(key_of("factor")));
     if (factor) scaling["factor"] = *factor;
+    constexpr const char* kBeta = "llama_4_scaling_beta";
+    if (config_.contains(kBeta)) scaling[kBeta] = config_[kBeta];
     if (*type == "yarn") RETURN_IF_ERROR(read_yarn(scaling));
     config_["rope_scaling"] = std::move(scaling);
     return {};
@@ -378,8 +381,6 @@ class ConfigReader {
       ASSIGN_OR_RETURN(const auto beta, metadata_.number(key(name)));
       if (beta) scaling[config_key] = *beta;
     }
-    constexpr const char* kBeta = "llama_4_scaling_beta";
-    if (config_.contains(kBeta)) scaling[kBeta] = config_[kBeta];
     // The quotient of these two multiplies cos and sin.
     if (config_.contains("mscale_all_dim")) {
       scaling["mscale"] = 1;

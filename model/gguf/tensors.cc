@@ -106,8 +106,9 @@ LayerNames layer_names(std::string_view architecture) {
   if (is_one_of(architecture, {"llama", "mixtral"})) names[3] = kMixtralExperts;
   if (is_gpt_oss) names[3] = kGptOssExperts;
   if (is_glm || is_gpt_oss) names[1] = kNormsByPlace;
-  if (is_one_of(architecture, {"gemma3", "gemma3_text", "olmo2", "olmo3"}))
+  if (is_one_of(architecture, {"gemma3", "gemma3_text", "olmo2", "olmo3"})) {
     names[1] = kNormsWithOutputs;
+  }
   if (architecture == "phi3") names[2] = kFused;
   return names;
 }

@@ -4,23 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "kernels/k_quant_matrix.h"
 #include "kernels/k_quantizer.h"
-#include "kernels/quantized_rows.h"
 #include "tests/kernels/isas.h"
+#include "tests/kernels/quantized_product.h"
 #include "tests/seed.h"
 
 namespace cascade {
 namespace {
 
-using testing::GuardedBytes;
-using testing::GuardedFloats;
+using testing::expect_scalar_bits;
 using testing::random_floats;
-using testing::scalar;
 using testing::TestMatrix;
-using testing::vector_kernels;
 
 class KQuants : public ::testing::TestWithParam<WeightType> {
  protected:
@@ -100,31 +96,9 @@ TEST_P(KQuants, every_isa_equals_scalar_for_any_group) {
   Random random(testing::test_seed());
   for (const int k : {128, 160, 512}) {
     const auto [groups, matrix] = random_matrix(random, 37, k);
-    const PackedMatrix& w = matrix.packed;
     for (const int rows : {1, 3, 8, 24, 50}) {
-      auto x = random_floats(random, size_t(rows) * k);
-      // Rows that are rounded to +-127 throughout: the sums are as large as they can be.
-      for (int i = 0; i < k; ++i) x[i] = 1.0f;
-      for (int i = 0; i < k && rows > 1; ++i) x[k + i] = -1.0f;
-      const auto product = [&](const Kernels& kernels) {
-        GuardedBytes quantized(quantized_rows_bytes(rows, k), 0, 64);
-        for (int r = 0; r < rows; ++r) {
-          kernels.quantize_row(
-              {x.data() + size_t(r) * k, k, quantized.data(), rows, r, true, 0, row_groups(k)});
-        }
-        GuardedBytes scratch(quantized_gemm_scratch_bytes(k), 0, 64);
-        GuardedFloats y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
-        kernels.quantized_gemm({&w, quantized.data(), y.data(), size_t(w.n_padded), rows, 0,
-                                w.panels(), scratch.data()});
-        return y;
-      };
-      const auto expected = product(scalar());
-      for (const float y : expected) ASSERT_TRUE(std::isfinite(y));
-      for (const Kernels* kernels : vector_kernels()) {
-        const auto actual = product(*kernels);
-        ASSERT_EQ(std::memcmp(expected.data(), actual.data(), actual.size() * sizeof(float)), 0)
-            << to_string(kernels->isa) << " k=" << k << " rows=" << rows;
-      }
+      expect_scalar_bits(random, matrix.packed, rows);
+      if (::testing::Test::HasFatalFailure()) return;
     }
   }
 }

@@ -6,22 +6,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
-#include "kernels/quantized_rows.h"
 #include "tests/kernels/isas.h"
+#include "tests/kernels/quantized_product.h"
 #include "tests/seed.h"
 
 namespace cascade {
 namespace {
 
-using testing::GuardedBytes;
+using testing::expect_scalar_bits;
 using testing::GuardedFloats;
-using testing::random_floats;
+using testing::quantized_product;
 using testing::scalar;
 using testing::TestMatrix;
-using testing::vector_kernels;
 
 // The numbers of the codes 0 to 7, as the format's table has them.
 constexpr double kE2m1[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
@@ -86,49 +84,22 @@ TEST(Mxfp4, every_isa_equals_scalar_for_any_block) {
     const int scale_min = random.below(2) == 0 ? 0 : 180;
     const auto blocks = random_blocks(random, size_t(n) * k / kBlock, scale_min, scale_min + 40);
     const TestMatrix matrix = matrix_of(blocks, n, k);
-    const PackedMatrix& w = matrix.packed;
     for (const int rows : {1, 2, 3, 8, 24, 50}) {
-      auto x = random_floats(random, size_t(rows) * k);
-      // Rows that are rounded to +-127 throughout: the sums are as large as they can be.
-      for (int i = 0; i < k; ++i) x[i] = 1.0f;
-      for (int i = 0; i < k && rows > 1; ++i) x[k + i] = -1.0f;
-      const auto product = [&](const Kernels& kernels) {
-        GuardedBytes quantized(quantized_rows_bytes(rows, k), 0, 64);
-        for (int r = 0; r < rows; ++r) {
-          kernels.quantize_row(
-              {x.data() + size_t(r) * k, k, quantized.data(), rows, r, false, 0, row_groups(k)});
-        }
-        GuardedBytes scratch(quantized_gemm_scratch_bytes(k), 0, 64);
-        GuardedFloats y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
-        kernels.quantized_gemm({&w, quantized.data(), y.data(), size_t(w.n_padded), rows, 0,
-                                w.panels(), scratch.data()});
-        return y;
-      };
-      const auto expected = product(scalar());
-      for (const float y : expected) ASSERT_TRUE(std::isfinite(y));
-      for (const Kernels* kernels : vector_kernels()) {
-        const auto actual = product(*kernels);
-        ASSERT_EQ(std::memcmp(expected.data(), actual.data(), actual.size() * sizeof(float)), 0)
-            << to_string(kernels->isa) << " k=" << k << " rows=" << rows;
-      }
+      expect_scalar_bits(random, matrix.packed, rows);
+      if (::testing::Test::HasFatalFailure()) return;
     }
   }
 }
 
-// The first row of y is what the formula says, in numbers that round nothing.
 TEST(Mxfp4, product_is_that_of_the_numbers) {
   Random random(testing::test_seed());
   const int n = 16, k = 96;
   const auto blocks = random_blocks(random, size_t(n) * k / kBlock, 120, 130);
   const TestMatrix matrix = matrix_of(blocks, n, k);
-  std::vector<float> x(k);
+  GuardedFloats x(k);
   for (float& value : x) value = static_cast<float>(random.below(255)) - 127.0f;
   x[0] = 127.0f;  // so that the rows' scale is 1
-  GuardedBytes quantized(quantized_rows_bytes(1, k), 0, 64);
-  scalar().quantize_row({x.data(), k, quantized.data(), 1, 0, false, 0, row_groups(k)});
-  GuardedFloats y(n, -1.0f);
-  scalar().quantized_gemm(
-      {&matrix.packed, quantized.data(), y.data(), size_t(n), 1, 0, 1, nullptr});
+  const GuardedFloats y = quantized_product(scalar(), matrix.packed, x, 0, 1, 0);
   for (int channel = 0; channel < n; ++channel) {
     double exact = 0, magnitude = 0;
     for (int i = 0; i < k; ++i) {

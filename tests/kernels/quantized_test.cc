@@ -9,6 +9,7 @@
 #include "kernels/quantized_matrix.h"
 #include "kernels/quantized_rows.h"
 #include "tests/kernels/isas.h"
+#include "tests/kernels/quantized_product.h"
 #include "tests/long_tests.h"
 #include "tests/seed.h"
 
@@ -17,34 +18,12 @@ namespace {
 
 using testing::GuardedBytes;
 using testing::GuardedFloats;
+using testing::quantize;
+using testing::quantized_product;
 using testing::random_floats;
 using testing::scalar;
 using testing::TestMatrix;
 using testing::vector_kernels;
-
-GuardedBytes quantize(const Kernels& kernels, const GuardedFloats& x, int begin, int rows, int k,
-                      bool k_quants = true) {
-  GuardedBytes quantized(quantized_rows_bytes(rows, k), 0, 64);
-  for (int r = 0; r < rows; ++r) {
-    kernels.quantize_row({x.data() + size_t(begin + r) * k, k, quantized.data(), rows, r, k_quants,
-                          0, row_groups(k)});
-  }
-  return quantized;
-}
-
-// y of `rows` rows from row `begin`, quantised and multiplied by `kernels` in two calls that share
-// the panels.
-GuardedFloats quantized_product(const Kernels& kernels, const PackedMatrix& w,
-                                const GuardedFloats& x, int begin, int rows, int cut) {
-  const GuardedBytes quantized = quantize(kernels, x, begin, rows, w.k, is_k_quant(w.type));
-  GuardedBytes scratch(quantized_gemm_scratch_bytes(w.k), 0, 64);
-  GuardedFloats y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
-  const size_t stride = w.n_padded;
-  kernels.quantized_gemm({&w, quantized.data(), y.data(), stride, rows, 0, cut, scratch.data()});
-  kernels.quantized_gemm(
-      {&w, quantized.data(), y.data(), stride, rows, cut, w.panels(), scratch.data()});
-  return y;
-}
 
 // The largest magnitude among the elements [begin, end).
 float largest_magnitude(const GuardedFloats& x, int begin, int end) {

@@ -43,8 +43,9 @@ inline const std::vector<std::string>& family_models() {
 
 // Mixtures of experts.
 inline const std::vector<std::string>& mixture_models() {
-  static const std::vector<std::string> names = {"glm4-moe", "glm4-moe-plain", "gpt-oss",
-                                                 "mixtral",  "qwen3-moe",      "qwen3-moe-step"};
+  static const std::vector<std::string> names = {"glm4-moe",      "glm4-moe-plain", "gpt-oss",
+                                                 "gpt-oss-mxfp4", "mixtral",        "qwen3-moe",
+                                                 "qwen3-moe-step"};
   return names;
 }
 
@@ -179,6 +180,18 @@ inline Trace run_chain(Transformer& transformer, const KvLayout& layout, const I
   }
   trace.kv = pages.written(ids.size());
   return trace;
+}
+
+// Logits of the last token of a fixed chain of `tokens` tokens.
+inline std::vector<float> last_logits(const Model& m, int tokens = 40) {
+  Transformer transformer(m.config, m.weights, *m.kernels, m.kv_layout, two_threads());
+  Ids ids;
+  for (int i = 0; i < tokens; ++i) ids.push_back((i * 37 + 11) % m.config.vocab_size);
+  const Trace trace = run_chain(transformer, m.kv_layout, ids, ids.size());
+  const auto hidden = static_cast<size_t>(m.config.hidden_size);
+  std::vector<float> logits(static_cast<size_t>(m.config.vocab_size));
+  transformer.logits(trace.hidden.data() + trace.hidden.size() - hidden, 1, logits.data());
+  return logits;
 }
 
 }  // namespace cascade::testing

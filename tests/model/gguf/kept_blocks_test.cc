@@ -23,18 +23,6 @@ std::unique_ptr<Model> load_as(const fs::path& path, WeightType type,
   return model.ok() ? *std::move(model) : nullptr;
 }
 
-// The logits of the last token of a fixed chain.
-std::vector<float> logits_of_model(const Model& m) {
-  Transformer transformer(m.config, m.weights, *m.kernels, m.kv_layout, two_threads());
-  Ids ids;
-  for (int i = 0; i < 40; ++i) ids.push_back((i * 37 + 11) % m.config.vocab_size);
-  const Trace trace = run_chain(transformer, m.kv_layout, ids, ids.size());
-  const auto hidden = static_cast<size_t>(m.config.hidden_size);
-  std::vector<float> logits(static_cast<size_t>(m.config.vocab_size));
-  transformer.logits(trace.hidden.data() + trace.hidden.size() - hidden, 1, logits.data());
-  return logits;
-}
-
 double squared_distance(const std::vector<float>& a, const std::vector<float>& b) {
   double sum = 0;
   for (size_t i = 0; i < a.size(); ++i) sum += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
@@ -107,10 +95,10 @@ TEST_P(KeptBlocks, give_logits_nearer_to_the_files_than_another_rounding_does) {
   const auto rounded_again = load_as(folder.path(), GetParam().weights);
   ASSERT_TRUE(exact && kept && rounded_again);
   EXPECT_FALSE(rounded_again->weights.block_scales);
-  const std::vector<float> expected = logits_of_model(*exact);
-  const double error = squared_distance(logits_of_model(*kept), expected);
+  const std::vector<float> expected = last_logits(*exact);
+  const double error = squared_distance(last_logits(*kept), expected);
   EXPECT_GT(error, 0) << "activations were not rounded";
-  EXPECT_LT(error, squared_distance(logits_of_model(*rounded_again), expected));
+  EXPECT_LT(error, squared_distance(last_logits(*rounded_again), expected));
 }
 
 // The packed weights are found again, and the root key of the pages stays the same.
@@ -124,7 +112,7 @@ TEST_P(KeptBlocks, are_packed_once_and_found_again) {
   ASSERT_TRUE(first && again);
   EXPECT_FALSE(first->load.from_cache);
   EXPECT_TRUE(again->load.from_cache);
-  EXPECT_EQ(logits_of_model(*again), logits_of_model(*first));
+  EXPECT_EQ(last_logits(*again), last_logits(*first));
   EXPECT_EQ(again->root_key("a"), first->root_key("a"));
 }
 
@@ -148,7 +136,7 @@ TEST(MixedBlocks, of_four_bits_give_the_same_bits_in_int8_and_int4) {
   const auto int8 = load_as(file, WeightType::kInt8);
   const auto int4 = load_as(file, WeightType::kInt4);
   ASSERT_TRUE(int8 && int4);
-  EXPECT_EQ(logits_of_model(*int8), logits_of_model(*int4));
+  EXPECT_EQ(last_logits(*int8), last_logits(*int4));
   EXPECT_NE(int8->root_key("a"), int4->root_key("a"));
 }
 

@@ -22,13 +22,7 @@ ModelOptions exact(WeightType type = WeightType::kF32) {
 
 // Logits of the last token of a fixed chain, as bits.
 std::vector<uint32_t> logit_bits(const Model& m, int tokens = 40) {
-  Transformer transformer(m.config, m.weights, *m.kernels, m.kv_layout, two_threads());
-  Ids ids;
-  for (int i = 0; i < tokens; ++i) ids.push_back((i * 37 + 11) % m.config.vocab_size);
-  const Trace trace = run_chain(transformer, m.kv_layout, ids, ids.size());
-  const auto hidden = static_cast<size_t>(m.config.hidden_size);
-  std::vector<float> logits(static_cast<size_t>(m.config.vocab_size));
-  transformer.logits(trace.hidden.data() + trace.hidden.size() - hidden, 1, logits.data());
+  const std::vector<float> logits = last_logits(m, tokens);
   std::vector<uint32_t> bits(logits.size());
   std::memcpy(bits.data(), logits.data(), logits.size() * sizeof(float));
   return bits;
