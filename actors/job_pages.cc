@@ -51,38 +51,39 @@ int64_t* JobPages::indexed() {
   return &indexed_;
 }
 
-Status JobPages::read(int layer, std::span<const int32_t> pages, uint8_t* to) {
+Status JobPages::read(int part, std::span<const int32_t> pages, uint8_t* to) {
+  const size_t stride = layout_.parts[part].stride();
   std::vector<PartRead> parts;
   for (const int32_t page : pages) {
     parts.push_back({leases_[page], to});
-    to += layout_.part_stride();
+    to += stride;
   }
-  return read_all(layer, std::span<const PartRead>(parts), pages,
-                  parts.size() * layout_.part_stride());
+  return read_all(part, std::span<const PartRead>(parts), pages, parts.size() * stride);
 }
 
-Status JobPages::read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) {
+Status JobPages::read_blocks(int part, std::span<const int32_t> blocks, uint8_t* to) {
+  const KvPartLayout& of = layout_.parts[part];
   std::vector<RangeRead> ranges;
   std::vector<int32_t> pages;
   for (const int32_t block : blocks) {
-    const int32_t page = pages.emplace_back(block / layout_.kv_heads);
-    const int head = block % layout_.kv_heads;
-    RangeRead range = {leases_[page], to, head * layout_.block_bytes(), layout_.block_bytes()};
-    std::memcpy(&range.checksum, indexes_[page] + layout_.block_checksum_offset(layer, head),
+    const int32_t page = pages.emplace_back(block / of.kv_heads);
+    const int head = block % of.kv_heads;
+    RangeRead range = {leases_[page], to, head * of.block_bytes(), of.block_bytes()};
+    std::memcpy(&range.checksum, indexes_[page] + layout_.block_checksum_offset(part, head),
                 sizeof range.checksum);
     ranges.push_back(range);
-    to += layout_.block_stride();
+    to += of.block_stride();
   }
-  return read_all(layer, std::span<const RangeRead>(ranges), pages,
-                  ranges.size() * layout_.block_stride());
+  return read_all(part, std::span<const RangeRead>(ranges), pages,
+                  ranges.size() * of.block_stride());
 }
 
 // Reads of these pages, each of which has one read; about `bytes` in all.
 template <class Read>
-Status JobPages::read_all(int layer, std::span<const Read> reads, std::span<const int32_t> pages,
+Status JobPages::read_all(int part, std::span<const Read> reads, std::span<const int32_t> pages,
                           uint64_t bytes) {
   const int64_t begin_us = system_clock().monotonic_us();
-  const auto unread = files_->read(static_cast<size_t>(layer), reads);
+  const auto unread = files_->read(static_cast<size_t>(part), reads);
   reading_.read_us += system_clock().monotonic_us() - begin_us;
   reading_.bytes += static_cast<int64_t>(bytes);
   if (!unread) return {};

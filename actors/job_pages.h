@@ -42,8 +42,8 @@ class JobPages : public KvPartReader {
   int64_t indexed_pages() const { return indexed_; }
 
   // Notes the first page that cannot be read.
-  Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override;
-  Status read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) override;
+  Status read(int part, std::span<const int32_t> pages, uint8_t* to) override;
+  Status read_blocks(int part, std::span<const int32_t> blocks, uint8_t* to) override;
   void waited(int64_t us) override { reading_.wait_us += us; }
 
   struct Reading {
@@ -62,7 +62,7 @@ class JobPages : public KvPartReader {
 
  private:
   template <class Read>
-  Status read_all(int layer, std::span<const Read> reads, std::span<const int32_t> pages,
+  Status read_all(int part, std::span<const Read> reads, std::span<const int32_t> pages,
                   uint64_t bytes);
 
   const PageArena& arena_;

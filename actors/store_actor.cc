@@ -30,8 +30,7 @@ constexpr uint64_t kRoomShare = 64;
 
 // A part of a stored page is a layer, if the page's header has room for that many.
 size_t parts_of(const KvLayout& layout) {
-  const auto layers = static_cast<size_t>(layout.layers);
-  return layers <= kKvPartsMax ? layers : 1;
+  return layout.parts.size() <= kKvPartsMax ? layout.parts.size() : 1;
 }
 
 // Our own messages name digests in hex; anything else is a bug.

@@ -21,6 +21,13 @@ constexpr char kWhat[] = "the file in --spill-dir";
 constexpr size_t kReadsAtOnce = 8;    // as the daemon's KvPartFiles
 constexpr size_t kReadsOfThread = 4;  // fewer are not worth a thread
 
+// The bytes of a page in the file.
+size_t record_bytes(const KvLayout& layout) {
+  size_t bytes = 0;
+  for (const KvPartLayout& part : layout.parts) bytes += part.stride();
+  return bytes;
+}
+
 int open_file(const std::string& folder) {
   FileCalls& calls = system_file_calls();
   const int direct = calls.open(folder, O_TMPFILE | O_RDWR | O_DIRECT, 0600);
@@ -49,7 +56,7 @@ Result<std::unique_ptr<SpilledChain>> SpilledChain::create(const KvLayout& layou
   const auto slots = static_cast<int64_t>((memory_bytes - index_bytes) / layout.page_bytes());
   ASSIGN_OR_RETURN(PageArena arena,
                    PageArena::create(layout.page_bytes(), std::min(slots, pages + working)));
-  ASSIGN_OR_RETURN(PageArena record, PageArena::create(layout.part_stride() * layout.layers, 1));
+  ASSIGN_OR_RETURN(PageArena record, PageArena::create(record_bytes(layout), 1));
   const int fd = open_file(folder);
   if (fd < 0) {
     return Error{ErrorCode::kIo, "--spill-dir",
@@ -67,7 +74,7 @@ SpilledChain::SpilledChain(const KvLayout& layout, PageArena arena, PageArena re
       file_(system_file_calls(), fd),
       pages_(pages, nullptr),
       working_(working_slots, -1),
-      checksums_(pages * layout.layers),
+      checksums_(pages * layout.part_count()),
       spilled_(pages, false),
       record_(std::move(record)) {
   const auto lasting = static_cast<int64_t>(arena_.page_count()) - working_slots;
@@ -81,21 +88,23 @@ SpilledChain::SpilledChain(const KvLayout& layout, PageArena arena, PageArena re
   }
 }
 
-uint64_t SpilledChain::offset(int64_t page, int layer) const {
-  return (static_cast<uint64_t>(page) * layout_.layers + layer) * layout_.part_stride();
+uint64_t SpilledChain::offset(int64_t page, int part) const {
+  uint64_t offset = static_cast<uint64_t>(page) * record_bytes(layout_);
+  for (int earlier = 0; earlier < part; ++earlier) offset += layout_.parts[earlier].stride();
+  return offset;
 }
 
 Status SpilledChain::spill(int64_t page) {
   if (!spilled_[page]) {
-    const size_t part = layout_.part_bytes(), stride = layout_.part_stride();
-    for (int layer = 0; layer < layout_.layers; ++layer) {
-      std::memcpy(record_.data(0) + layer * stride, pages_[page] + layer * part, part);
-      checksums_[page * layout_.layers + layer] =
-          packed_checksum({record_.data(0) + layer * stride, part});
+    uint8_t* to = record_.data(0);
+    for (int part = 0; part < layout_.part_count(); ++part) {
+      const KvPartLayout& of = layout_.parts[part];
+      std::memcpy(to, pages_[page] + of.begin, of.bytes());
+      checksums_[page * layout_.part_count() + part] = packed_checksum({to, of.bytes()});
+      to += of.stride();
     }
     RETURN_IF_ERROR(write_fully(system_file_calls(), file_.fd(),
-                                {record_.data(0), stride * layout_.layers}, offset(page, 0),
-                                kWhat));
+                                {record_.data(0), record_bytes(layout_)}, offset(page, 0), kWhat));
     spilled_[page] = true;
   }
   pages_[page] = nullptr;
@@ -115,9 +124,10 @@ Status SpilledChain::bring(int64_t begin, int64_t end) {
     next_slot_ = (next_slot_ + 1) % std::ssize(working_);
     if (spilled_[page] && begin > page * kPageTokens) {
       const auto number = static_cast<int32_t>(page);
-      for (int layer = 0; layer < layout_.layers; ++layer) {
-        RETURN_IF_ERROR(read(layer, {&number, 1}, record_.data(0)));
-        std::memcpy(memory + layer * layout_.part_bytes(), record_.data(0), layout_.part_bytes());
+      for (int part = 0; part < layout_.part_count(); ++part) {
+        RETURN_IF_ERROR(read(part, {&number, 1}, record_.data(0)));
+        const KvPartLayout& of = layout_.parts[part];
+        std::memcpy(memory + of.begin, record_.data(0), of.bytes());
       }
     }
     pages_[page] = memory;
@@ -151,41 +161,43 @@ Status SpilledChain::read_all(std::span<const int32_t> numbers, size_t stride, u
   return status;
 }
 
-Status SpilledChain::read(int layer, std::span<const int32_t> pages, uint8_t* to) {
-  const auto read_one = [&](int32_t page, uint8_t* part) { return read_part(layer, page, part); };
-  return read_all(pages, layout_.part_stride(), to, read_one);
+Status SpilledChain::read(int part, std::span<const int32_t> pages, uint8_t* to) {
+  const auto read_one = [&](int32_t page, uint8_t* bytes) { return read_part(part, page, bytes); };
+  return read_all(pages, layout_.parts[part].stride(), to, read_one);
 }
 
-Status SpilledChain::read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) {
+Status SpilledChain::read_blocks(int part, std::span<const int32_t> blocks, uint8_t* to) {
   const auto read_one = [&](int32_t number, uint8_t* block) {
-    return read_block(layer, number, block);
+    return read_block(part, number, block);
   };
-  return read_all(blocks, layout_.block_stride(), to, read_one);
+  return read_all(blocks, layout_.parts[part].block_stride(), to, read_one);
 }
 
-Status SpilledChain::read_part(int layer, int32_t page, uint8_t* to) const {
+Status SpilledChain::read_part(int part, int32_t page, uint8_t* to) const {
   CHECK(spilled_[page]);
-  const size_t stride = layout_.part_stride();
+  const KvPartLayout& of = layout_.parts[part];
+  const size_t stride = of.stride();
   ASSIGN_OR_RETURN(const uint64_t read,
                    read_parts_fully(system_file_calls(), file_.fd(), {{to, stride}},
-                                    offset(page, layer), kWhat));
-  const bool good = read == stride && packed_checksum({to, layout_.part_bytes()}) ==
-                                          checksums_[page * layout_.layers + layer];
+                                    offset(page, part), kWhat));
+  const bool good = read == stride && packed_checksum({to, of.bytes()}) ==
+                                          checksums_[page * layout_.part_count() + part];
   if (good) return {};
   return Error{ErrorCode::kDataCorrupt, kWhat, "has a damaged page"};
 }
 
-Status SpilledChain::read_block(int layer, int32_t block, uint8_t* to) const {
-  const int32_t page = block / layout_.kv_heads;
-  const int head = block % layout_.kv_heads;
+Status SpilledChain::read_block(int part, int32_t block, uint8_t* to) const {
+  const KvPartLayout& of = layout_.parts[part];
+  const int32_t page = block / of.kv_heads;
+  const int head = block % of.kv_heads;
   CHECK(spilled_[page]);
-  const size_t shift = layout_.block_shift(head), bytes = layout_.block_bytes();
+  const size_t shift = of.block_shift(head), bytes = of.block_bytes();
   const size_t units = round_up(shift + bytes, size_t{4096});
   ASSIGN_OR_RETURN(const uint64_t read,
                    read_parts_fully(system_file_calls(), file_.fd(), {{to, units}},
-                                    offset(page, layer) + head * bytes - shift, kWhat));
+                                    offset(page, part) + head * bytes - shift, kWhat));
   uint64_t checksum;
-  std::memcpy(&checksum, indexes_[page] + layout_.block_checksum_offset(layer, head),
+  std::memcpy(&checksum, indexes_[page] + layout_.block_checksum_offset(part, head),
               sizeof checksum);
   if (read == units && packed_checksum({to + shift, bytes}) == checksum) return {};
   return Error{ErrorCode::kDataCorrupt, kWhat, "has a damaged page"};

@@ -43,8 +43,8 @@ class SpilledChain : public KvPartReader {
   // As Slice::indexes.
   KvPages indexes() const { return indexes_; }
   // Reads parts or blocks, and compares them with their checksums. Errors: kIo, kDataCorrupt.
-  Status read(int layer, std::span<const int32_t> pages, uint8_t* to) override;
-  Status read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) override;
+  Status read(int part, std::span<const int32_t> pages, uint8_t* to) override;
+  Status read_blocks(int part, std::span<const int32_t> blocks, uint8_t* to) override;
 
   uint64_t bytes_read() const { return bytes_read_; }
 
@@ -52,9 +52,9 @@ class SpilledChain : public KvPartReader {
   Status spill(int64_t page);
   Status read_all(std::span<const int32_t> numbers, size_t stride, uint8_t* to,
                   const std::function<Status(int32_t number, uint8_t* to)>& read_one);
-  Status read_part(int layer, int32_t page, uint8_t* to) const;
-  Status read_block(int layer, int32_t block, uint8_t* to) const;
-  uint64_t offset(int64_t page, int layer) const;
+  Status read_part(int part, int32_t page, uint8_t* to) const;
+  Status read_block(int part, int32_t block, uint8_t* to) const;
+  uint64_t offset(int64_t page, int part) const;
 
   const KvLayout layout_;
   PageArena arena_;
@@ -64,7 +64,7 @@ class SpilledChain : public KvPartReader {
   std::vector<uint8_t*> indexes_;    // into index_memory_
   std::vector<int64_t> working_;     // the page in each working slot; -1: none
   int64_t next_slot_ = 0;            // of working_
-  std::vector<uint64_t> checksums_;  // [pages, layers]
+  std::vector<uint64_t> checksums_;  // [pages, parts]
   std::vector<bool> spilled_;        // [pages]: in the file
   PageArena record_;                 // one: a page as it is in the file
   uint64_t bytes_read_ = 0;

@@ -6,18 +6,19 @@
 #include "base/checked.h"
 #include "kernels/kernels.h"
 #include "kernels/quantized_rows.h"
+#include "model/layer_inputs.h"
 #include "model/mixture_pass.h"
 
 namespace cascade {
 
 size_t ActivationSizes::floats(int rows, int threads) const {
-  const size_t row = 2 * hidden + qkv + attention + gate_up + output + 2 * angles * ropes;
+  const size_t row = 2 * hidden + qkv + attention + gate_up + output + beside + 2 * angles * ropes;
   return row * rows + attention_scratch * threads;
 }
 
 size_t ActivationSizes::bytes(int rows, int threads) const {
   return floats(rows, threads) * sizeof(float) + quantized_bytes + expanded_bytes * threads +
-         mixture_bytes;
+         mixture_bytes + inputs_bytes + inputs_scratch * threads;
 }
 
 ActivationKernel activation_kernel(Activation activation, const Kernels& kernels) {
@@ -29,28 +30,53 @@ ActivationKernel activation_kernel(Activation activation, const Kernels& kernels
   return kernels.silu_mul;
 }
 
+namespace {
+
+int mlp_size_max(const ModelConfig& config) {
+  if (config.intermediate_sizes.empty()) return config.intermediate_size;
+  return std::ranges::max(config.intermediate_sizes);
+}
+
+// Room for q, k and v of any layer, each whole panels.
+int qkv_floats(const ModelConfig& config) {
+  int most = 0;
+  for (int layer = 0; layer < std::max(config.layers, 1); ++layer) {
+    const AttentionShape shape = config.attention_shape(layer);
+    const int q = round_up(config.query_heads * shape.head_dim, kPanelChannels);
+    const int kv = round_up(shape.kv_heads * shape.head_dim, kPanelChannels);
+    most = std::max(most, shape.writes_kv ? q + 2 * kv : q);
+  }
+  return most;
+}
+
+}  // namespace
+
 int largest_input(const ModelConfig& config) {
-  return std::max({config.hidden_size, config.query_heads * config.head_dim,
-                   config.intermediate_size, config.mixture.intermediate_size,
+  return std::max({config.hidden_size, config.query_heads * config.head_dim_max(),
+                   mlp_size_max(config), config.layer_input_size, config.mixture.intermediate_size,
                    config.mixture.shared_intermediate_size});
 }
 
 ActivationSizes activation_sizes(const ModelConfig& config, bool quantized, int rows) {
   const auto panels = [](int n) { return static_cast<size_t>(round_up(n, kPanelChannels)); };
-  const int q_size = config.query_heads * config.head_dim;
-  const int kv_size = config.kv_heads * config.head_dim;
+  const int q_size = config.query_heads * config.head_dim_max();
   ActivationSizes sizes = {};
   sizes.hidden = panels(config.hidden_size);
-  sizes.qkv = panels(q_size) + 2 * panels(kv_size);
+  sizes.qkv = size_t(qkv_floats(config));
   sizes.attention = panels(q_size);
   const std::vector<bool>& mixtures = config.mixture.layers;
-  const bool has_mlp = mixtures.empty() || std::ranges::count(mixtures, false) > 0;
-  sizes.gate_up = has_mlp ? 2 * panels(config.intermediate_size) : 0;
+  const bool has_mlp = mixtures.empty() || config.mixture.beside_mlp ||
+                       std::ranges::count(mixtures, false) > 0;
+  sizes.beside = config.mixture.beside_mlp ? panels(config.hidden_size) : 0;
+  sizes.gate_up = has_mlp ? 2 * panels(mlp_size_max(config)) : 0;
   sizes.output = panels(config.hidden_size);
-  sizes.angles = panels(config.rope.rotary_dim(config.head_dim) / 2);
+  sizes.angles = panels(
+      std::max(config.rotary_dim(LayerRope::kMain), config.rotary_dim(LayerRope::kLocal)) / 2);
   sizes.ropes = std::ranges::count(config.layer_rope, LayerRope::kLocal) == 0 ? 1 : 2;
-  sizes.attention_scratch = round_up(attention_scratch_floats(config.head_dim), size_t{16});
+  sizes.attention_scratch = round_up(attention_scratch_floats(config.head_dim_max()), size_t{16});
   sizes.mixture_bytes = MixturePass::bytes(config, quantized, rows);
+  sizes.inputs_bytes = LayerInputs::bytes(config, rows, 0);
+  sizes.inputs_scratch = LayerInputs::bytes(config, 0, 1);
   if (!quantized) return sizes;
   const int k_max = largest_input(config);
   sizes.quantized_bytes = quantized_rows_bytes(rows, k_max);

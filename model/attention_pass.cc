@@ -13,11 +13,20 @@ namespace {
 
 constexpr int kSplitPages = kSplitKeys / kPageTokens;
 
+// What the largest part takes in a buffer, or the blocks of all its heads.
+size_t largest_part(const KvLayout& layout) {
+  return std::ranges::max(layout.parts, {}, &KvPartLayout::stride).stride();
+}
+size_t largest_blocks(const KvLayout& layout) {
+  const auto blocks = [](const KvPartLayout& part) { return part.block_stride() * part.kv_heads; };
+  return blocks(std::ranges::max(layout.parts, {}, blocks));
+}
+
 // Returns the size of the buffer for a stage: at most `bytes`, but at least that of one split,
 // whether its parts or its blocks are read.
 size_t stage_buffer_bytes(const KvLayout& layout, size_t bytes) {
-  const size_t split_parts = layout.part_stride() * kSplitPages;
-  const size_t split_blocks = layout.block_stride() * layout.kv_heads * kSplitPages;
+  const size_t split_parts = largest_part(layout) * kSplitPages;
+  const size_t split_blocks = largest_blocks(layout) * kSplitPages;
   return std::max(std::max<size_t>(1, bytes / split_parts) * split_parts, split_blocks);
 }
 
@@ -57,9 +66,9 @@ void AttentionPass::begin(std::span<const SliceRow> rows, std::span<const Slice>
 // Counts the rows that select, and makes room for what they choose: tasks must not allocate.
 void AttentionPass::prepare_selection() {
   indexer_.begin(rows_, slices_);
-  // In the last layer only outputs are attended.
+  // From the last layer that computes K and V on, only outputs are attended.
   const std::span<const int> all = config_.window;
-  const auto but_last = all.first(all.size() - 1);
+  const auto but_last = all.first(config_.last_kv_layer());
   int64_t latest = -1;
   for (const SliceRow& row : rows_) {
     const AttentionMode& mode = slices_[row.slice].attention;
@@ -114,7 +123,7 @@ void AttentionPass::find_sequence(int slice, int64_t earliest, int64_t latest) {
   if (!any) return;
   CHECK(of.absent != nullptr);
   sequence->page_count = page_of(latest) + 1;
-  sequence->pages.resize(sequence->page_count * config_.kv_heads);
+  sequence->pages.resize(sequence->page_count * config_.kv_heads_max());
   sequences_.push_back(std::move(sequence));
 }
 
@@ -132,8 +141,8 @@ std::vector<AttentionPass::Stage> AttentionPass::plan_stages(const AttentionMode
                                                              int64_t latest) const {
   const PageRange unseen = unseen_pages(mode, earliest);
   const int64_t first_page = unseen.begin == 0 ? unseen.end : 0;
-  const int of_page = reads.blocks ? config_.kv_heads : 1;
-  const size_t stride = reads.blocks ? layout_.block_stride() : layout_.part_stride();
+  const int of_page = reads.blocks() ? reads.part->kv_heads : 1;
+  const size_t stride = reads.blocks() ? reads.part->block_stride() : largest_part(layout_);
   const size_t most = limits_.stage_bytes / stride;
   std::vector<Stage> stages;
   std::span<const int32_t> left = reads.numbers;
@@ -166,7 +175,7 @@ void AttentionPass::begin_reading() {
     totals_rows_ = 0;
     totals_ = {};  // before the allocation, which may throw: there is never room for both
     totals_ = allocate_aligned(sizeof(float) * rows_.size() * config_.query_heads *
-                               attention_total_floats(config_.head_dim));
+                               total_floats());
     totals_rows_ = rows_.size();
   }
   // A choice is known in its layer alone, and there is one stream. The indexer must not read at the
@@ -183,9 +192,11 @@ void AttentionPass::read_ahead() {
       const auto is_output = [&](const SliceRow& row) {
         return row.slice == sequence->slice && row.output;
       };
-      // In the last layer only outputs are attended.
-      if (layer + 1 == config_.layers && std::ranges::none_of(rows_, is_output)) continue;
-      add_pieces(*sequence, layer, false, view_of(*sequence, layer).stages, pieces);
+      // prepare_selection() says why.
+      const bool outputs_only = layer >= config_.last_kv_layer();
+      if (outputs_only && std::ranges::none_of(rows_, is_output)) continue;
+      const int part = config_.attention_shape(layer).kv_part;
+      add_pieces(*sequence, part, false, view_of(*sequence, layer).stages, pieces);
     }
   }
   stream_->start(std::move(pieces));
@@ -224,25 +235,35 @@ void AttentionPass::plan_tasks(Group& group) const {
     const KvPages left = slices_[rows_[a].slice].pages, right = slices_[rows_[b].slice].pages;
     return std::ranges::lexicographical_compare(left, right);
   });
-  const int pairs = static_cast<int>(group.order.size()) * (config_.query_heads / config_.kv_heads);
+  group.tasks.clear();
+  for (int layer = 0; layer < config_.layers; ++layer) {
+    const int kv_heads = config_.attention_shape(layer).kv_heads;
+    if (!group.tasks.contains(kv_heads)) plan_tasks_of(group, kv_heads);
+  }
+}
+
+void AttentionPass::plan_tasks_of(Group& group, int kv_heads) const {
+  const int pairs = static_cast<int>(group.order.size()) * (config_.query_heads / kv_heads);
   // A task has as many rows as one tile can serve, or fewer, so that every thread has work.
-  const int tasks_per_head = (pool_.threads() + config_.kv_heads - 1) / config_.kv_heads;
+  const int tasks_per_head = (pool_.threads() + kv_heads - 1) / kv_heads;
   const int share = (pairs + tasks_per_head - 1) / tasks_per_head;
   const int per_task = std::clamp(share, 1, kAttentionRowsMax);
-  for (int head = 0; head < config_.kv_heads; ++head) {
+  std::vector<Task>& tasks = group.tasks[kv_heads];
+  for (int head = 0; head < kv_heads; ++head) {
     for (int pair = 0; pair < pairs; pair += per_task) {
-      group.tasks.push_back({head, pair, std::min(pairs, pair + per_task)});
+      tasks.push_back({head, pair, std::min(pairs, pair + per_task)});
     }
   }
 }
 
 Status AttentionPass::attend(int layer, const Queries& queries, const Outputs& outputs) {
+  const Call call = {layer, config_.attention_shape(layer), queries, outputs};
   for (Group& group : groups_) {
     if (group.order.empty()) continue;
     if (group.sequence == nullptr) {
-      run(group, {layer, queries, outputs});
+      run(group, call);
     } else {
-      RETURN_IF_ERROR(attend_sequence(group, {layer, queries, outputs}));
+      RETURN_IF_ERROR(attend_sequence(group, call));
     }
   }
   return {};
@@ -251,7 +272,7 @@ Status AttentionPass::attend(int layer, const Queries& queries, const Outputs& o
 Status AttentionPass::attend_sequence(const Group& group, Call call) {
   for (const int row : group.order) {
     for (int head = 0; head < config_.query_heads; ++head) {
-      std::memset(total(row, head), 0, sizeof(float) * attention_total_floats(config_.head_dim));
+      std::memset(total(row, head), 0, sizeof(float) * total_floats());
     }
   }
   const View& view = view_of(*group.sequence, call.layer);
@@ -264,11 +285,11 @@ Status AttentionPass::attend_sequence(const Group& group, Call call) {
     const int64_t latest = rows_[group.order.back()].position;
     chosen_stages = plan_stages(view.mode, chosen, earliest, latest);
     stages = chosen_stages;
-    call.blocks = chosen.blocks;
+    call.blocks = chosen.blocks();
   }
   if (reads_ahead_) return attend_stages(group, call, stages);
   std::vector<KvPartStream::Piece> pieces;
-  add_pieces(*group.sequence, call.layer, chosen.blocks, stages, pieces);
+  add_pieces(*group.sequence, call.shape.kv_part, chosen.blocks(), stages, pieces);
   stream_->start(std::move(pieces));
   const Status done = attend_stages(group, call, stages);
   stream_->stop();
@@ -283,28 +304,30 @@ AttentionPass::Reads AttentionPass::choose_reads(const Group& group, const Call&
     rows.push_back({rows_[row].position, call.queries.data + row * call.queries.stride});
   }
   const AttentionMode mode = selecting_mode(group.mode, call.layer, config_.window[call.layer]);
-  slice_choice_.choose(mode, call.layer, layout_, config_.query_heads / config_.kv_heads,
+  slice_choice_.choose(mode, call.layer, call.shape, config_.query_heads / call.shape.kv_heads,
                        slices_[group.sequence->slice].all_indexes(), rows, pool_, choices_);
   // The last layer has fewer rows, and their window may hide pages of the view.
   std::vector<int32_t> absent = view.absent.numbers;
   const PageRange unseen = unseen_pages(view.mode, rows.front().position);
   std::erase_if(absent, [&](int32_t page) { return unseen.has(page); });
-  Reads parts = {false, slice_choice_.seen(absent)};
-  Reads blocks = {true, slice_choice_.seen_blocks(absent)};
-  const auto part_bytes = static_cast<double>(parts.numbers.size() * layout_.part_stride());
-  const auto block_bytes = static_cast<double>(blocks.numbers.size() * layout_.block_stride());
+  const KvPartLayout& part = layout_.parts[call.shape.kv_part];
+  Reads parts = {nullptr, slice_choice_.seen(absent)};
+  Reads blocks = {&part, slice_choice_.seen_blocks(absent)};
+  const auto part_bytes = static_cast<double>(parts.numbers.size() * part.stride());
+  const auto block_bytes = static_cast<double>(blocks.numbers.size() * part.block_stride());
   const bool fewer = mode.selected > 0 && block_bytes <= limits_.blocks_share * part_bytes;
-  return fewer && layout_.has_exact_blocks() ? blocks : parts;
+  return fewer && part.has_exact_blocks() ? blocks : parts;
 }
 
 // Adds what is to be read for these stages.
-void AttentionPass::add_pieces(const Sequence& sequence, int layer, bool blocks,
+void AttentionPass::add_pieces(const Sequence& sequence, int part, bool blocks,
                                std::span<const Stage> stages,
                                std::vector<KvPartStream::Piece>& pieces) const {
-  const size_t stride = blocks ? layout_.block_stride() : layout_.part_stride();
+  const KvPartLayout& of = layout_.parts[part];
+  const size_t stride = blocks ? of.block_stride() : of.stride();
   for (const Stage& stage : stages) {
     if (stage.absent.empty()) continue;
-    pieces.push_back({slices_[sequence.slice].absent, layer, stage.absent,
+    pieces.push_back({slices_[sequence.slice].absent, part, stage.absent,
                       stage.absent.size() * stride, blocks});
   }
 }
@@ -328,7 +351,8 @@ void AttentionPass::place(Sequence& sequence, const Call& call, const uint8_t* r
   const KvPages pages = slices_[sequence.slice].pages;
   const size_t begin = size_t(stage.split_begin) * kSplitPages;
   const size_t end = std::min(size_t(stage.split_end) * kSplitPages, sequence.page_count);
-  const int heads = config_.kv_heads;
+  const int heads = call.shape.kv_heads;
+  const KvPartLayout& part = layout_.parts[call.shape.kv_part];
   for (int head = 0; head < (call.blocks ? heads : 1); ++head) {
     std::copy(pages.begin() + begin, pages.begin() + end,
               sequence.pages.begin() + head * sequence.page_count + begin);
@@ -338,23 +362,24 @@ void AttentionPass::place(Sequence& sequence, const Call& call, const uint8_t* r
     if (call.blocks) {
       const int head = number % heads;
       sequence.pages[head * sequence.page_count + number / heads] =
-          read + layout_.block_shift(head) - layout_.key_offset(call.layer, head);
-      read += layout_.block_stride();
+          read + part.block_shift(head) - layout_.key_offset(call.shape.kv_part, head);
+      read += part.block_stride();
     } else {
-      sequence.pages[number] = read - layout_.part_bytes() * call.layer;
-      read += layout_.part_stride();
+      sequence.pages[number] = read - part.begin;
+      read += part.stride();
     }
   }
 }
 
 void AttentionPass::run(const Group& group, const Call& call) {
-  pool_.run(static_cast<int>(group.tasks.size()),
-            [&](int task, int thread) { run_task(group, call, group.tasks[task], thread); });
+  const std::vector<Task>& tasks = group.tasks.at(call.shape.kv_heads);
+  pool_.run(static_cast<int>(tasks.size()),
+            [&](int task, int thread) { run_task(group, call, tasks[task], thread); });
 }
 
 void AttentionPass::run_task(const Group& group, const Call& call, const Task& task, int thread) {
-  const int dim = config_.head_dim;
-  const int heads = config_.query_heads / config_.kv_heads;
+  const int dim = call.shape.head_dim;
+  const int heads = config_.query_heads / call.shape.kv_heads;
   const float* queries[kAttentionRowsMax];
   float* outputs[kAttentionRowsMax];
   float* totals[kAttentionRowsMax];
@@ -385,8 +410,8 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
       .window = mode.window,
       .sinks = mode.sinks,
       .pages = pages,
-      .key_offset = layout_.key_offset(call.layer, task.kv_head),
-      .value_offset = layout_.value_offset(call.layer, task.kv_head),
+      .key_offset = layout_.key_offset(call.shape.kv_part, task.kv_head),
+      .value_offset = layout_.value_offset(call.shape.kv_part, task.kv_head),
       .rows = task.pair_end - task.pair_begin,
       .queries = queries,
       .positions = positions,
@@ -416,7 +441,7 @@ void AttentionPass::run_task(const Group& group, const Call& call, const Task& t
 // tasks may choose for the same row.
 void AttentionPass::choose_pages(const AttentionMode& mode, const Call& call, const Group& group,
                                  const Task& task, int thread, const uint64_t** chosen) {
-  const int heads = config_.query_heads / config_.kv_heads;
+  const int heads = config_.query_heads / call.shape.kv_heads;
   const int begin = task.pair_begin / heads;
   PageChoice::Row rows[kAttentionRowsMax];
   int count = 0;
@@ -424,7 +449,7 @@ void AttentionPass::choose_pages(const AttentionMode& mode, const Call& call, co
     const int row = group.order[i];
     rows[count] = {rows_[row].position,
                    call.queries.data + row * call.queries.stride +
-                       size_t(task.kv_head) * heads * config_.head_dim,
+                       size_t(task.kv_head) * heads * call.shape.head_dim,
                    slices_[rows_[row].slice].all_indexes()};
   }
   PageChoice& choice = choices_[thread];
@@ -436,11 +461,15 @@ void AttentionPass::choose_pages(const AttentionMode& mode, const Call& call, co
 
 float* AttentionPass::total(int row, int head) const {
   const size_t index = size_t(row) * config_.query_heads + head;
-  return reinterpret_cast<float*>(totals_.get()) + index * attention_total_floats(config_.head_dim);
+  return reinterpret_cast<float*>(totals_.get()) + index * total_floats();
+}
+
+size_t AttentionPass::total_floats() const {
+  return attention_total_floats(config_.head_dim_max());
 }
 
 size_t AttentionPass::scratch_floats() const {
-  return round_up(attention_scratch_floats(config_.head_dim), size_t{16});
+  return round_up(attention_scratch_floats(config_.head_dim_max()), size_t{16});
 }
 
 }  // namespace cascade

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -56,11 +57,11 @@ class AttentionPass {
   // until end(). Precondition (CHECKed): a page that a row sees is in memory, or its slice has a
   // reader.
   void begin(std::span<const SliceRow> rows, std::span<const Slice> slices);
-  // Calls PageIndexer::index(); call it for all layers, ascending, when the layer's K is in the
+  // Calls PageIndexer::index(); call it for all parts, ascending, when the part's K is in the
   // pages. Errors: as attend().
-  Status index_pages(int layer) { return indexer_.index(layer); }
+  Status index_pages(int part) { return indexer_.index(part); }
   // From here on there are only these rows: those of begin() that are outputs, in the same order.
-  // Comes after attend() of the last layer but one.
+  // Comes before attend() of the last layer that computes K and V.
   void keep(std::span<const SliceRow> rows);
 
   // Rows of floats: row r begins at `data` + r * `stride`, with all query heads one after the
@@ -90,10 +91,11 @@ class AttentionPass {
     int pair_begin;  // pair = index in Group::order * heads per KV head + head
     int pair_end;
   };
-  // The parts or blocks of a layer that are read.
+  // What is read of the pages for a layer: its blocks in `part`, or the whole part.
   struct Reads {
-    bool blocks = false;
-    std::vector<int32_t> numbers;  // of blocks, or of the parts' pages; ascending
+    const KvPartLayout* part = nullptr;  // nullptr: whole parts
+    std::vector<int32_t> numbers;        // of blocks, or of the parts' pages; ascending
+    bool blocks() const { return part != nullptr; }
   };
   struct Stage {
     int split_begin;
@@ -111,7 +113,7 @@ class AttentionPass {
     int slice;
     bool chooses;             // a row selects in some layer
     std::vector<View> views;  // one for each of windows_
-    // [KV heads, pages]: those of the stage in progress. Where whole parts are read, the pages of
+    // [most KV heads, pages]: those of the stage in progress. Where whole parts are read, the pages of
     // the first head are those of all.
     std::vector<const uint8_t*> pages;
     size_t page_count;
@@ -119,22 +121,24 @@ class AttentionPass {
   struct Group {
     AttentionMode mode;
     std::vector<int> order;  // rows; those that share pages are neighbours
-    std::vector<Task> tasks;
+    std::map<int, std::vector<Task>> tasks;  // by the number of KV heads of a layer
     Sequence* sequence = nullptr;  // nullptr: all pages are in memory
     bool chooses() const { return sequence != nullptr && sequence->chooses; }
   };
   // What the tasks of one call have in common.
   struct Call {
     int layer;
+    AttentionShape shape;  // of the layer
     Queries queries;
     Outputs outputs;
     const Stage* stage = nullptr;
-    bool blocks = false;  // Reads::blocks of the stage
+    bool blocks = false;  // Reads::blocks() of the stage
   };
 
   void prepare_selection();
   void plan_groups(std::span<const SliceRow> rows);
   void plan_tasks(Group& group) const;
+  void plan_tasks_of(Group& group, int kv_heads) const;
   void find_sequences();
   void find_sequence(int slice, int64_t earliest, int64_t latest);
   Sequence* sequence_of(int slice) const;
@@ -145,7 +149,7 @@ class AttentionPass {
   const View& view_of(const Sequence& sequence, int layer) const;
   Status attend_sequence(const Group& group, Call call);
   Reads choose_reads(const Group& group, const Call& call, const View& view);
-  void add_pieces(const Sequence& sequence, int layer, bool blocks, std::span<const Stage> stages,
+  void add_pieces(const Sequence& sequence, int part, bool blocks, std::span<const Stage> stages,
                   std::vector<KvPartStream::Piece>& pieces) const;
   Status attend_stages(const Group& group, Call call, std::span<const Stage> stages);
   void place(Sequence& sequence, const Call& call, const uint8_t* read) const;
@@ -155,6 +159,7 @@ class AttentionPass {
   void choose_pages(const AttentionMode& mode, const Call& call, const Group& group,
                     const Task& task, int thread, const uint64_t** chosen);
   float* total(int row, int head) const;
+  size_t total_floats() const;
   size_t scratch_floats() const;
 
   const ModelConfig& config_;

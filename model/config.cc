@@ -7,6 +7,7 @@
 
 #include "model/config_error.h"
 #include "model/config_family.h"
+#include "model/config_gemma4.h"
 #include "model/config_layers.h"
 #include "model/config_mixture.h"
 #include "model/config_rope.h"
@@ -74,6 +75,9 @@ Status refuse_what_is_not_built(const Json& config, const ModelFamily& family) {
   }
   if (!family.is_gemma) return {};
   constexpr std::string_view kBothWays = "use_bidirectional_attention";
+  // Gemma 4 has "vision" for models that look ahead within images only.
+  const Json* both_ways = find_field(config, kBothWays);
+  if (family.is_gemma4 && both_ways != nullptr && *both_ways == "vision") return {};
   ASSIGN_OR_RETURN(const bool sees_ahead, optional_bool(config, kBothWays, false));
   if (sees_ahead) return unsupported(std::string(kBothWays), "must be false");
   return {};
@@ -145,7 +149,7 @@ Status read_switches(const Json& config, const ModelFamily& family, ModelConfig&
   out.attention_sinks = family.attention_sinks;
   out.input_norms = family.input_norms;
   out.output_norms = family.output_norms;
-  out.norms_add_one = family.is_gemma;
+  out.norms_add_one = family.is_gemma && !family.is_gemma4;
   out.fused_projections = family.fused_projections;
   out.output_bias = family.attention_bias == BiasRule::kByKey && attention_bias;
   out.qkv_bias = family.attention_bias == BiasRule::kQkv || out.output_bias ||
@@ -181,10 +185,13 @@ Status read_scales(const Json& config, const ModelFamily& family, ModelConfig& o
   ASSIGN_OR_RETURN(const double query_scalar,
                    optional_number(config, "query_pre_attn_scalar", kMultiplierMin, kMultiplierMax,
                                    kQueryScalarDefault));
-  out.attention_scale = static_cast<float>(1.0 / std::sqrt(query_scalar));
+  out.attention_scale =
+      family.is_gemma4 ? 1.0f : static_cast<float>(1.0 / std::sqrt(query_scalar));
   out.embedding_multiplier = static_cast<float>(std::sqrt(static_cast<double>(out.hidden_size)));
-  out.rounds_embedding_multiplier = true;
-  ASSIGN_OR_RETURN(out.attention_soft_cap, read_soft_cap(config, "attn_logit_softcapping"));
+  out.rounds_embedding_multiplier = !family.is_gemma4;
+  if (!family.is_gemma4) {
+    ASSIGN_OR_RETURN(out.attention_soft_cap, read_soft_cap(config, "attn_logit_softcapping"));
+  }
   ASSIGN_OR_RETURN(out.logit_soft_cap, read_soft_cap(config, "final_logit_softcapping"));
   return {};
 }
@@ -195,7 +202,7 @@ Status check_rotary_dim(const ModelFamily& family, const ModelConfig& config) {
     return unsupported("partial_rotary_factor", "must be 1 for model_type " + config.model_type +
                                                     ", got " + Json(rope.rotary_share).dump());
   }
-  const int rotated = rope.rotary_dim(config.head_dim);
+  const int rotated = config.rotary_dim(LayerRope::kMain);
   if (rotated < 2 || rotated % 2 != 0) {
     return invalid_argument("partial_rotary_factor", "must make an even number of dimensions of " +
                                                          std::to_string(config.head_dim) +
@@ -211,9 +218,10 @@ Status check_rotary_dim(const ModelFamily& family, const ModelConfig& config) {
                               std::to_string(rope.divisors.size()));
 }
 
-Result<ModelConfig> read_model_config(const Json& config) {
+Result<ModelConfig> read_model_config(const Json& file) {
   ModelConfig out;
-  ASSIGN_OR_RETURN(const ModelFamily* family, read_family(config));
+  ASSIGN_OR_RETURN(const ModelFamily* family, read_family(file));
+  const Json config = family->is_gemma4 ? with_gemma4_defaults(file) : file;
   out.model_type = family->name;
   RETURN_IF_ERROR(refuse_what_is_not_built(config, *family));
   RETURN_IF_ERROR(read_sizes(config, out));
@@ -221,6 +229,7 @@ Result<ModelConfig> read_model_config(const Json& config) {
   RETURN_IF_ERROR(read_switches(config, *family, out));
   RETURN_IF_ERROR(read_scales(config, *family, out));
   RETURN_IF_ERROR(read_layers(config, *family, out));
+  if (family->is_gemma4) RETURN_IF_ERROR(read_gemma4(config, out));
   RETURN_IF_ERROR(read_mixture(config, *family, out));
   RETURN_IF_ERROR(read_ropes(config, *family, out));
   RETURN_IF_ERROR(check_rotary_dim(*family, out));
@@ -229,9 +238,45 @@ Result<ModelConfig> read_model_config(const Json& config) {
 
 }  // namespace
 
+AttentionShape ModelConfig::attention_shape(int layer) const {
+  if (attention_shapes.empty()) return {kv_heads, head_dim, layer};
+  return attention_shapes[static_cast<size_t>(layer)];
+}
+
+int ModelConfig::last_kv_layer() const {
+  int layer = layers - 1;
+  while (layer > 0 && !attention_shape(layer).writes_kv) --layer;
+  return layer;
+}
+
+int ModelConfig::kv_heads_max() const {
+  if (attention_shapes.empty()) return kv_heads;
+  return std::ranges::max(attention_shapes, {}, &AttentionShape::kv_heads).kv_heads;
+}
+
+int ModelConfig::head_dim_max() const {
+  if (attention_shapes.empty()) return head_dim;
+  return std::ranges::max(attention_shapes, {}, &AttentionShape::head_dim).head_dim;
+}
+
+int ModelConfig::rotary_dim(LayerRope kind) const {
+  int dim = head_dim;
+  for (int layer = 0; layer < layers && !attention_shapes.empty(); ++layer) {
+    if (layer_rope[static_cast<size_t>(layer)] == kind) dim = attention_shape(layer).head_dim;
+  }
+  return (kind == LayerRope::kLocal ? local_rope : rope).rotary_dim(dim);
+}
+
+int ModelConfig::mlp_size(int layer) const {
+  return intermediate_sizes.empty() ? intermediate_size
+                                    : intermediate_sizes[static_cast<size_t>(layer)];
+}
+
 int ModelConfig::used_intermediate_size(int layer) const {
-  if (!mixture.is_mixture(layer)) return intermediate_size;
-  return mixture.chosen * mixture.intermediate_size + mixture.shared_intermediate_size;
+  if (!mixture.is_mixture(layer)) return mlp_size(layer);
+  const int of_experts =
+      mixture.chosen * mixture.intermediate_size + mixture.shared_intermediate_size;
+  return mixture.beside_mlp ? of_experts + mlp_size(layer) : of_experts;
 }
 
 float ModelConfig::query_scale(int64_t position) const {

@@ -12,13 +12,13 @@
 
 namespace cascade {
 
-enum class RopeScaling { kNone, kLinear, kLlama3, kYarn, kLongRope };
+enum class RopeScaling { kNone, kLinear, kLlama3, kYarn, kLongRope, kProportional };
 
 // Rotary position embedding. All numbers in f64: the angles are computed in f64 and rounded once.
 struct RopeConfig {
   double theta = 0;  // base of the geometric series of frequencies
   RopeScaling scaling = RopeScaling::kNone;
-  double factor = 1;            // linear, llama3, yarn
+  double factor = 1;            // linear, llama3, yarn, proportional
   double low_freq_factor = 1;   // llama3
   double high_freq_factor = 4;  // llama3
   double original_context = 0;  // llama3, yarn: positions of the original training
@@ -30,6 +30,9 @@ struct RopeConfig {
   // when the file is read.
   std::vector<float> divisors;
   double rotary_share = 1;  // the share of a head's dimensions that is rotated: the first ones
+  // proportional: the share of a head's pairs whose frequency is not 0. Pairs are those of the
+  // whole head.
+  double moving_share = 1;
 
   // How many of a head's dimensions are rotated.
   int rotary_dim(int head_dim) const;
@@ -49,7 +52,7 @@ enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
 
 // How the tensors of experts are named (model/layer_weights.cc).
-enum class ExpertNames : uint8_t { kMlp, kBlockSparse, kJoined };
+enum class ExpertNames : uint8_t { kMlp, kBlockSparse, kJoined, kBesideMlp };
 
 // Layers whose MLP is a mixture of experts: a router chooses a few of them for each token
 // (model/expert_choice.h).
@@ -68,10 +71,24 @@ struct MixtureConfig {
   int chosen_groups = 1;
   bool normalizes = false;  // the weights of a token are divided by their sum
   float scale = 1;          // of all weights
+  // The layers also have an MLP of their own, whose outputs are added to those of the experts, and
+  // the router has a norm of its own (Gemma 4).
+  bool beside_mlp = false;
   ExpertNames names = ExpertNames::kMlp;
 
   bool is_mixture(int layer) const { return !layers.empty() && layers[static_cast<size_t>(layer)]; }
   bool operator==(const MixtureConfig&) const = default;
+};
+
+// How a layer attends.
+struct AttentionShape {
+  int kv_heads = 0;  // divides query_heads
+  int head_dim = 0;  // even
+  // The number of the part of a page (cache/kv_view.h) that has its K and V.
+  int kv_part = 0;
+  bool writes_kv = true;      // it computes that part; otherwise an earlier layer does
+  bool key_is_value = false;  // V comes from the projection of K
+  bool operator==(const AttentionShape&) const = default;
 };
 
 // The longest context that is used, even if the model's own is longer: one message can have this
@@ -83,7 +100,7 @@ struct ModelConfig {
   std::string model_type;      // a family's name
   int layers = 0;              // num_hidden_layers
   int hidden_size = 0;         // width of the residual stream
-  int intermediate_size = 0;   // width of the gated MLP, in layers that are not mixtures
+  int intermediate_size = 0;   // width of the gated MLP, in layers that have one
   int query_heads = 0;         // num_attention_heads
   int kv_heads = 0;            // num_key_value_heads; divides query_heads
   int head_dim = 0;            // even; need not be hidden_size / query_heads
@@ -95,6 +112,8 @@ struct ModelConfig {
   bool input_norms = true;         // RMSNorm of the inputs of attention and MLP
   bool output_norms = false;       // RMSNorm of attention and MLP outputs, before the residual
   bool norms_add_one = false;      // norms multiply with 1 + weight
+  bool value_norms = false;        // RMSNorm, without weights, of each head of V
+  bool layer_scales = false;       // a learned factor of the residual stream after each layer
   bool qkv_bias = false;           // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)
   bool output_bias = false;        // bias of o_proj (attention_bias)
   bool mlp_bias = false;           // bias of gate, up and down projections
@@ -115,6 +134,15 @@ struct ModelConfig {
   float residual_multiplier = 1;  // of the outputs of attention and MLP
   float logit_multiplier = 1;
   MixtureConfig mixture;
+  // If layers differ, their shapes [layers]; empty: all have kv_heads and head_dim above. Parts are
+  // numbered in the order of the layers that write them.
+  std::vector<AttentionShape> attention_shapes;
+  // If layers differ, the widths of their MLPs [layers]; empty: all have intermediate_size.
+  std::vector<int> intermediate_sizes;
+  // Each layer has an embedding of the token of its own, of this width (model/layer_inputs.h); 0:
+  // none has.
+  int layer_input_size = 0;
+  int layer_input_vocab = 0;  // rows of these embeddings, at most vocab_size
   // Layers after the last one, which only predict further tokens: they are not computed.
   int draft_layers = 0;
   RopeConfig rope;
@@ -123,6 +151,16 @@ struct ModelConfig {
   bool is_text_part = false;          // of a multimodal checkpoint (model/text_part.h)
   std::vector<int> window;  // [layers]: a token sees itself and window-1 tokens before; 0 = all
 
+  AttentionShape attention_shape(int layer) const;
+  // The last layer that computes K and V.
+  int last_kv_layer() const;
+  // The largest of all layers.
+  int kv_heads_max() const;
+  int head_dim_max() const;
+  // The number of dimensions that layers with `layer_rope` rotate.
+  int rotary_dim(LayerRope layer_rope) const;
+  // The width of a layer's MLP that is not a mixture.
+  int mlp_size(int layer) const;
   // The channels of a layer's MLP that one token uses.
   int used_intermediate_size(int layer) const;
   // What the queries at `position` are multiplied by.

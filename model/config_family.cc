@@ -13,7 +13,7 @@ namespace {
 // The window that transformers' configuration classes assume if a file leaves sliding_window out.
 constexpr int kWindowDefault = 4096;
 
-constexpr std::array<ModelFamily, 15> kFamilies = {{
+constexpr std::array<ModelFamily, 16> kFamilies = {{
     {.name = "gemma3_text",
      .attention_bias = BiasRule::kByKey,
      .windows = WindowRule::kPattern,
@@ -24,6 +24,16 @@ constexpr std::array<ModelFamily, 15> kFamilies = {{
      .output_norms = true,
      .tied_by_default = true,
      .is_gemma = true},
+    {.name = "gemma4_text",
+     .attention_bias = BiasRule::kByKey,
+     .windows = WindowRule::kPattern,
+     .window_rope = WindowRope::kOwnBase,
+     .qk_norm = QkNorm::kHead,
+     .output_norms = true,
+     .tied_by_default = true,
+     .mixture = MixtureRule::kGemma4,
+     .is_gemma = true,
+     .is_gemma4 = true},
     {.name = "glm4_moe",
      .attention_bias = BiasRule::kQkvByKey,
      .qk_norm = QkNorm::kHead,

@@ -35,7 +35,7 @@ enum class BiasRule : uint8_t {
 };
 
 // Which keys describe a mixture of experts (model/config_mixture.h).
-enum class MixtureRule : uint8_t { kNone, kGlm, kGptOss, kMixtral, kQwen };
+enum class MixtureRule : uint8_t { kNone, kGemma4, kGlm, kGptOss, kMixtral, kQwen };
 
 struct ModelFamily {
   std::string_view name;  // model_type
@@ -60,7 +60,8 @@ struct ModelFamily {
   bool clamped_swiglu = false;   // whatever hidden_act says
   bool has_query_scale = false;  // llama_4_scaling_beta
   MixtureRule mixture = MixtureRule::kNone;
-  bool is_gemma = false;  // scaled embeddings, 1 + weight, soft caps
+  bool is_gemma = false;   // scaled embeddings, 1 + weight, soft caps
+  bool is_gemma4 = false;  // beside is_gemma: model/config_gemma4.h, and plain norms
 };
 
 // The family that a file's model_type names. Errors: kUnsupported, field `field`. The message says

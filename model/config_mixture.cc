@@ -135,8 +135,18 @@ Status read_glm(const Json& config, ModelConfig& model, MixtureConfig& out) {
   return {};
 }
 
+Status read_gemma4_mixture(const Json& config, int layers, MixtureConfig& out) {
+  ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_experts"));
+  ASSIGN_OR_RETURN(out.intermediate_size, read_expert_size(config));
+  out.layers.assign(static_cast<size_t>(layers), true);
+  out.normalizes = true;
+  out.beside_mlp = true;
+  out.names = ExpertNames::kBesideMlp;
+  return {};
+}
+
 // A group's score is the sum of its two best experts.
-Status check_groups(const MixtureConfig& mixture) {
+Status check_groups(const MixtureConfig& mixture, std::string_view chosen_key) {
   if (mixture.groups > 1 &&
       (mixture.experts % mixture.groups != 0 || mixture.experts / mixture.groups < 2)) {
     return invalid_argument(
@@ -150,7 +160,7 @@ Status check_groups(const MixtureConfig& mixture) {
   }
   const int eligible = mixture.experts / mixture.groups * mixture.chosen_groups;
   if (mixture.chosen <= eligible) return {};
-  return invalid_argument("num_experts_per_tok",
+  return invalid_argument(std::string(chosen_key),
                           "must be at most the number of experts to choose from, " +
                               std::to_string(eligible) + ", got " + std::to_string(mixture.chosen));
 }
@@ -159,8 +169,16 @@ Status check_groups(const MixtureConfig& mixture) {
 
 Status read_mixture(const Json& config, const ModelFamily& family, ModelConfig& out) {
   MixtureConfig mixture;
+  std::string_view chosen = "num_experts_per_tok";
   switch (family.mixture) {
     case MixtureRule::kNone: return {};
+    case MixtureRule::kGemma4: {
+      ASSIGN_OR_RETURN(const bool is_mixture, optional_bool(config, "enable_moe_block", false));
+      if (!is_mixture) return {};
+      RETURN_IF_ERROR(read_gemma4_mixture(config, out.layers, mixture));
+      chosen = "top_k_experts";
+      break;
+    }
     case MixtureRule::kGlm: RETURN_IF_ERROR(read_glm(config, out, mixture)); break;
     case MixtureRule::kGptOss: RETURN_IF_ERROR(read_gpt_oss(config, out, mixture)); break;
     case MixtureRule::kMixtral:
@@ -168,8 +186,8 @@ Status read_mixture(const Json& config, const ModelFamily& family, ModelConfig& 
       break;
     case MixtureRule::kQwen: RETURN_IF_ERROR(read_qwen(config, out.layers, mixture)); break;
   }
-  ASSIGN_OR_RETURN(mixture.chosen, count(config, "num_experts_per_tok", kExpertsMax));
-  RETURN_IF_ERROR(check_groups(mixture));
+  ASSIGN_OR_RETURN(mixture.chosen, count(config, chosen, kExpertsMax));
+  RETURN_IF_ERROR(check_groups(mixture, chosen));
   out.mixture = std::move(mixture);
   return {};
 }

@@ -1,10 +1,11 @@
-// The rotary embedding part of config.json: two dialects, five types.
+// The rotary embedding part of config.json: two dialects, six types.
 #include "model/config_rope.h"
 
 #include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "model/json_fields.h"
 
@@ -196,6 +197,12 @@ Result<RopeConfig> read_rope(const Json& rope, std::string_view key, const Json&
     ASSIGN_OR_RETURN(out.factor, scaling_factor(rope));
     return out;
   }
+  if (type == "proportional") {
+    out.scaling = RopeScaling::kProportional;
+    ASSIGN_OR_RETURN(out.factor, optional_number(rope, "factor", kDivisorMin, kFactorMax, 1));
+    out.moving_share = std::exchange(out.rotary_share, 1);
+    return out;
+  }
   if (type == "llama3") {
     out.scaling = RopeScaling::kLlama3;
     RETURN_IF_ERROR(read_llama3(rope, config, out));
@@ -213,7 +220,7 @@ Result<RopeConfig> read_rope(const Json& rope, std::string_view key, const Json&
   }
   return unsupported(
       "rope_type",
-      quote_text(type) + " is not supported (supported: default, linear, llama3, yarn, longrope)");
+      quote_text(type) + " is not supported (supported: default, linear, proportional, llama3, yarn, longrope)");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ int DraftPace::drafts(const DraftRecord& record, const AttentionMode& drafts, in
   if (fixed_ >= 0) return fixed_;
   if (alone && (dense_us_ == 0 || checks_ >= kChecksMax)) return 0;
   // The rows of a check that read K and V once, but enough of them to be worth a check.
-  const int heads = config_.query_heads / config_.kv_heads;
+  const int heads = config_.query_heads / config_.kv_heads_max();
   const int rows = std::clamp(kAttentionRowsMax / heads, 4, kDraftsMax + 1);
   const double expected = accepted_ / (accepted_ + rejected_);
   const int length = draft_length(record, expected, costs(drafts, position), rows - 1);
@@ -75,16 +75,17 @@ DraftCosts DraftPace::costs(const AttentionMode& drafts, int64_t position) const
 // What a step reads: the weights, K and V of the tokens that it sees, and the indexes of the pages
 // from which it chooses.
 double DraftPace::bytes(const AttentionMode& mode, int64_t position) const {
-  const double token_bytes = static_cast<double>(layout_.part_bytes()) / kPageTokens;
-  const double index_bytes = static_cast<double>(layout_.page_index_bytes) * layout_.kv_heads;
   auto all = static_cast<double>(weight_bytes_);
   for (int layer = 0; layer < config_.layers; ++layer) {
     const auto number = static_cast<size_t>(layer);
     const AttentionMode of_layer = selecting_mode(mode, layer, config_.window[number]);
+    const KvPartLayout& part = layout_.parts[config_.attention_shape(layer).kv_part];
+    const double token_bytes = static_cast<double>(part.bytes()) / kPageTokens;
     all += static_cast<double>(keys_seen(of_layer, position)) * token_bytes;
     if (!selects(of_layer, position)) continue;
     const PageRange candidates = select_candidates(position);
-    all += static_cast<double>(candidates.end - candidates.begin) * index_bytes;
+    all += static_cast<double>(candidates.end - candidates.begin) *
+           static_cast<double>(part.indexes_bytes());
   }
   return all;
 }

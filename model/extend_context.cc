@@ -24,11 +24,12 @@ Result<int64_t> original_context(const ContextExtension& extension, const ModelC
                               "must be TYPE:FACTOR:ORIGINAL: the model's files have a linear "
                               "scaling, and do not say how many positions it was trained with");
     case RopeScaling::kLlama3:
+    case RopeScaling::kProportional:
     case RopeScaling::kLongRope: break;
   }
   return unsupported("rope_scaling",
-                     "cannot replace the scaling that the model was trained with (llama3 or "
-                     "longrope); leave it out");
+                     "cannot replace the scaling that the model was trained with (llama3, "
+                     "longrope or proportional); leave it out");
 }
 
 }  // namespace

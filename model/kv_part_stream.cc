@@ -68,8 +68,8 @@ void KvPartStream::run() {
     uint8_t* const to = buffer(read_);
     reading_ = true;
     lock.unlock();
-    Status status = piece.blocks ? piece.reader->read_blocks(piece.layer, piece.numbers, to)
-                                 : piece.reader->read(piece.layer, piece.numbers, to);
+    Status status = piece.blocks ? piece.reader->read_blocks(piece.part, piece.numbers, to)
+                                 : piece.reader->read(piece.part, piece.numbers, to);
     lock.lock();
     reading_ = false;
     if (status.ok()) {

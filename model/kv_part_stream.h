@@ -22,7 +22,7 @@ class KvPartStream {
   // Parts, or blocks, that are read together.
   struct Piece {
     KvPartReader* reader;
-    int layer;
+    int part;
     std::span<const int32_t> numbers;  // of pages or blocks, as KvPartReader has them
     size_t bytes;                      // that these take, at most buffer_bytes
     bool blocks = false;

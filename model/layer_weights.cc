@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,11 +30,15 @@ constexpr MixtureNames kBlockSparseNames = {"block_sparse_moe.gate", "block_spar
 constexpr MixtureNames kJoinedNames = {"mlp.router", "mlp.experts.", "gate_proj", "up_proj",
                                        "down_proj"};
 
+constexpr MixtureNames kBesideMlpNames = {"router.proj", "experts.", "gate_proj", "up_proj",
+                                          "down_proj"};
+
 const MixtureNames& names_of(ExpertNames names) {
   switch (names) {
     case ExpertNames::kMlp: return kMlpNames;
     case ExpertNames::kBlockSparse: return kBlockSparseNames;
     case ExpertNames::kJoined: return kJoinedNames;
+    case ExpertNames::kBesideMlp: return kBesideMlpNames;
   }
   return kMlpNames;
 }
@@ -43,7 +48,8 @@ Part linear(const std::string& name, int n, bool with_bias) {
   return {name + ".weight", n, with_bias ? name + ".bias" : ""};
 }
 
-Status find_norms(PackingPlan& plan, const std::string& prefix, LayerWeights& w) {
+Status find_norms(PackingPlan& plan, const std::string& prefix, const AttentionShape& shape,
+                  LayerWeights& w) {
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size;
   // Models without output norms name the MLP's input norm after the attention before it.
@@ -59,28 +65,33 @@ Status find_norms(PackingPlan& plan, const std::string& prefix, LayerWeights& w)
     ASSIGN_OR_RETURN(w.mlp_output_norm,
                      plan.norm(prefix + "post_feedforward_layernorm.weight", hidden));
   }
+  if (config.value_norms) w.value_norm.assign(size_t(shape.head_dim), 1.0f);
   if (config.qk_norm == QkNorm::kNone) return {};
   const bool is_whole = config.qk_norm == QkNorm::kWhole;
-  const int q_size = is_whole ? config.query_heads * config.head_dim : config.head_dim;
-  const int k_size = is_whole ? config.kv_heads * config.head_dim : config.head_dim;
+  const int q_size = is_whole ? config.query_heads * shape.head_dim : shape.head_dim;
+  const int k_size = is_whole ? shape.kv_heads * shape.head_dim : shape.head_dim;
   ASSIGN_OR_RETURN(w.query_norm, plan.norm(prefix + "self_attn.q_norm.weight", q_size));
+  if (!shape.writes_kv) return {};
   ASSIGN_OR_RETURN(w.key_norm, plan.norm(prefix + "self_attn.k_norm.weight", k_size));
   return {};
 }
 
-Status find_attention(PackingPlan& plan, const std::string& prefix, LayerWeights& w) {
+Status find_attention(PackingPlan& plan, const std::string& prefix, const AttentionShape& shape,
+                      LayerWeights& w) {
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size;
-  const int q_size = config.query_heads * config.head_dim;
-  const int kv_size = config.kv_heads * config.head_dim;
+  const int q_size = config.query_heads * shape.head_dim;
+  const int kv_size = shape.kv_heads * shape.head_dim;
   if (config.fused_projections) {
     RETURN_IF_ERROR(
         plan.fused(prefix + "qkv_proj.weight", {q_size, kv_size, kv_size}, hidden, w.qkv));
   } else {
-    RETURN_IF_ERROR(plan.stacked({linear(prefix + "q_proj", q_size, config.qkv_bias),
-                                  linear(prefix + "k_proj", kv_size, config.qkv_bias),
-                                  linear(prefix + "v_proj", kv_size, config.qkv_bias)},
-                                 hidden, w.qkv));
+    std::vector<Part> parts = {linear(prefix + "q_proj", q_size, config.qkv_bias)};
+    if (shape.writes_kv) parts.push_back(linear(prefix + "k_proj", kv_size, config.qkv_bias));
+    if (shape.writes_kv && !shape.key_is_value) {
+      parts.push_back(linear(prefix + "v_proj", kv_size, config.qkv_bias));
+    }
+    RETURN_IF_ERROR(plan.stacked(parts, hidden, w.qkv));
   }
   if (config.attention_sinks) {
     ASSIGN_OR_RETURN(w.sink_logits, plan.vector(prefix + "sinks", config.query_heads));
@@ -159,6 +170,41 @@ Status find_experts(PackingPlan& plan, const std::string& experts, const Mixture
   return {};
 }
 
+// Experts as slices of two matrices: gate and up, one after the other, and down.
+Status find_fused_experts(PackingPlan& plan, const std::string& experts, MixtureWeights& w) {
+  const ModelConfig& config = plan.config();
+  const MixtureConfig& mixture = config.mixture;
+  const int inner = mixture.intermediate_size, hidden = config.hidden_size;
+  for (int expert = 0; expert < mixture.experts; ++expert) {
+    const TensorSlice slice = {expert, mixture.experts};
+    StackedMatrix& gate_up = w.gate_up.emplace_back();
+    RETURN_IF_ERROR(
+        plan.stacked({{experts + "gate_up_proj", 2 * inner, "", slice}}, hidden, gate_up));
+    gate_up.offset = {0, inner};
+    RETURN_IF_ERROR(plan.stacked({{experts + "down_proj", hidden, "", slice}}, inner,
+                                 w.down.emplace_back()));
+  }
+  return {};
+}
+
+// Finds what a mixture has that stands beside an MLP.
+Status find_beside_mlp(PackingPlan& plan, const std::string& prefix, MixtureWeights& w) {
+  const ModelConfig& config = plan.config();
+  const int hidden = config.hidden_size;
+  ASSIGN_OR_RETURN(w.beside.router_input, plan.vector(prefix + "router.scale", hidden));
+  const auto scale = static_cast<float>(1 / std::sqrt(double(hidden)));
+  for (float& factor : w.beside.router_input) factor *= scale;
+  ASSIGN_OR_RETURN(w.expert_scales,
+                   plan.vector(prefix + "router.per_expert_scale", config.mixture.experts));
+  ASSIGN_OR_RETURN(w.beside.input,
+                   plan.norm(prefix + "pre_feedforward_layernorm_2.weight", hidden));
+  ASSIGN_OR_RETURN(w.beside.output,
+                   plan.norm(prefix + "post_feedforward_layernorm_2.weight", hidden));
+  ASSIGN_OR_RETURN(w.beside.mlp_output,
+                   plan.norm(prefix + "post_feedforward_layernorm_1.weight", hidden));
+  return {};
+}
+
 Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights& w) {
   const ModelConfig& config = plan.config();
   const MixtureConfig& mixture = config.mixture;
@@ -170,7 +216,11 @@ Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights
     ASSIGN_OR_RETURN(w.choice_bias,
                      plan.vector(router + ".e_score_correction_bias", mixture.experts));
   }
+  if (mixture.beside_mlp) RETURN_IF_ERROR(find_beside_mlp(plan, prefix, w));
   const std::string experts = prefix + std::string(names.experts);
+  if (plan.has(experts + "gate_up_proj") && mixture.names == ExpertNames::kBesideMlp) {
+    return find_fused_experts(plan, experts, w);
+  }
   // GGUF files of gpt-oss have three tensors, as those of other mixtures.
   if (mixture.names == ExpertNames::kJoined && !are_joined(plan, experts, names)) {
     return find_joined_experts(plan, experts, w);
@@ -181,18 +231,40 @@ Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights
                   w.gate_up.emplace_back(), w.down.emplace_back());
 }
 
+// Finds what the layer makes of an input of its own.
+Status find_input(PackingPlan& plan, const std::string& prefix, LayerInputProjections& w) {
+  const ModelConfig& config = plan.config();
+  const int hidden = config.hidden_size, size = config.layer_input_size;
+  RETURN_IF_ERROR(
+      plan.stacked({linear(prefix + "per_layer_input_gate", size, false)}, hidden, w.gate));
+  RETURN_IF_ERROR(
+      plan.stacked({linear(prefix + "per_layer_projection", hidden, false)}, size, w.output));
+  ASSIGN_OR_RETURN(w.norm, plan.norm(prefix + "post_per_layer_input_norm.weight", hidden));
+  return {};
+}
+
 }  // namespace
 
 Status find_layer(PackingPlan& plan, int index, LayerWeights& w) {
   const std::string prefix = std::string(kLayersPrefix) + std::to_string(index) + ".";
-  RETURN_IF_ERROR(find_norms(plan, prefix, w));
-  RETURN_IF_ERROR(find_attention(plan, prefix + "self_attn.", w));
   const ModelConfig& config = plan.config();
+  const AttentionShape shape = config.attention_shape(index);
+  RETURN_IF_ERROR(find_norms(plan, prefix, shape, w));
+  RETURN_IF_ERROR(find_attention(plan, prefix + "self_attn.", shape, w));
+  if (config.layer_input_size > 0) {
+    w.input = std::make_unique<LayerInputProjections>();
+    RETURN_IF_ERROR(find_input(plan, prefix, *w.input));
+  }
+  if (config.layer_scales) {
+    ASSIGN_OR_RETURN(const std::vector<float> scale, plan.vector(prefix + "layer_scalar", 1));
+    w.scale = scale.front();
+  }
   if (config.mixture.is_mixture(index)) {
     w.mixture = std::make_unique<MixtureWeights>();
-    return find_mixture(plan, prefix, *w.mixture);
+    RETURN_IF_ERROR(find_mixture(plan, prefix, *w.mixture));
+    if (!config.mixture.beside_mlp) return {};
   }
-  return find_mlp(plan, prefix + "mlp.", config.intermediate_size, w.gate_up, w.down);
+  return find_mlp(plan, prefix + "mlp.", config.mlp_size(index), w.gate_up, w.down);
 }
 
 }  // namespace cascade

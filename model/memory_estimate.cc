@@ -35,7 +35,7 @@ Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weigh
     estimate.activation_bytes +=
         2 * AttentionPass::kStageBytes + sizeof(float) * static_cast<size_t>(demand.rows) *
                                              static_cast<size_t>(config.query_heads) *
-                                             attention_total_floats(config.head_dim);
+                                             attention_total_floats(config.head_dim_max());
   }
   const auto pages_each = static_cast<uint64_t>((demand.tokens + kPageTokens - 1) / kPageTokens);
   const auto pages = checked_mul(pages_each, static_cast<uint64_t>(demand.sequences));

@@ -84,7 +84,7 @@ MixturePass::MixturePass(const ModelConfig& config, const Kernels& kernels, Thre
 
 void MixturePass::run(const MixtureWeights& w, const float* x, int rows, float* out,
                       size_t out_stride) {
-  route(w, x, rows);
+  CHECK(chosen_.size() == size_t(rows) * size_t(config_.mixture.chosen));
   const MixtureConfig& mixture = config_.mixture;
   rows_.sort(chosen_, rows, mixture.experts, mixture.shared_intermediate_size > 0, kPartUses);
   for (int row = 0; row < rows; ++row) {
@@ -104,8 +104,12 @@ void MixturePass::route(const MixtureWeights& w, const float* x, int rows) {
   chosen_.resize(size_t(rows) * each);
   const float* bias = w.choice_bias.empty() ? nullptr : w.choice_bias.data();
   pool_.run(rows, [&](int row, int thread) {
-    choices_[size_t(thread)].choose(logits_ + size_t(row) * logits_stride_, bias,
-                                    chosen_.data() + size_t(row) * each);
+    ChosenExpert* const chosen = chosen_.data() + size_t(row) * each;
+    choices_[size_t(thread)].choose(logits_ + size_t(row) * logits_stride_, bias, chosen);
+    if (w.expert_scales.empty()) return;
+    for (size_t i = 0; i < each; ++i) {
+      chosen[i].weight *= w.expert_scales[size_t(chosen[i].expert)];
+    }
   });
 }
 

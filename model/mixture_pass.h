@@ -30,15 +30,16 @@ class MixturePass {
   // The bytes of all buffers; 0 if no layer is a mixture.
   static size_t bytes(const ModelConfig& config, bool quantized, int rows_max);
 
-  // out[r] = sum over the experts of row r of weight * expert(x[r]). x: [rows, hidden_size]. out:
-  // rows `out_stride` floats apart.
+  // Chooses the experts of rows, and their weights. x: [rows, hidden_size], the router's input.
+  void route(const MixtureWeights& w, const float* x, int rows);
+  // out[r] = sum over the experts of row r, which route() chose, of weight * expert(x[r]).
+  // x: [rows, hidden_size]. out: rows `out_stride` floats apart.
   void run(const MixtureWeights& w, const float* x, int rows, float* out, size_t out_stride);
 
  private:
   struct Sizes;
   using Group = ExpertRows::Group;
 
-  void route(const MixtureWeights& w, const float* x, int rows);
   void run_part(const MixtureWeights& w, std::span<const Group> groups, const float* x);
   // The product of the first matrices of a group, and what it needs as input.
   Product gate_up_product(const StackedMatrix& gate_up, const Group& group, int first_use,

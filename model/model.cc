@@ -162,6 +162,19 @@ void add_rope(const RopeConfig& rope, Hasher& hasher) {
                             rope.rotary_share};
   add_numbers(numbers, hasher);
   add_numbers(std::vector<double>(rope.divisors.begin(), rope.divisors.end()), hasher);
+  if (rope.scaling == RopeScaling::kProportional) add_numbers(std::array{rope.moving_share}, hasher);
+}
+
+// What differs between layers.
+void add_shapes(const ModelConfig& config, Hasher& hasher) {
+  for (const AttentionShape& shape : config.attention_shapes) {
+    hasher.field("kv heads", uint64_t(shape.kv_heads)).field("head dim", uint64_t(shape.head_dim));
+    hasher.field("kv part", uint64_t(shape.kv_part));
+    hasher.field("key is value", uint64_t{shape.key_is_value});
+  }
+  hasher.field("value norms", uint64_t{config.value_norms});
+  hasher.field("layer scales", uint64_t{config.layer_scales});
+  hasher.field("layer inputs", uint64_t(config.layer_input_size));
 }
 
 void add_mixture(const MixtureConfig& mixture, Hasher& hasher) {
@@ -297,6 +310,7 @@ Digest Model::root_key_with(std::string_view tenant, const ModelOptions& types,
     hasher.field("heads", static_cast<uint64_t>(count));
   }
   if (!config.mixture.layers.empty()) add_mixture(config.mixture, hasher);
+  if (!config.attention_shapes.empty()) add_shapes(config, hasher);
   if (config.query_scale_beta != 0) {
     hasher.field("query scale", uint64_t(config.query_scale_context));
     add_numbers(std::array{static_cast<double>(config.query_scale_beta)}, hasher);

@@ -21,12 +21,28 @@ bool is_derived(std::string_view name) {
   return name.ends_with("rotary_emb.inv_freq");
 }
 
-// Whether the tensor belongs to a layer that only predicts further tokens.
-bool is_of_draft(std::string_view name, const ModelConfig& config) {
+// The number of the layer that a tensor belongs to; -1 if its name has none.
+int layer_of(std::string_view name) {
   name.remove_prefix(kLayersPrefix.size());
   int layer = -1;
   std::from_chars(name.data(), name.data() + name.size(), layer);
+  return layer;
+}
+
+// Whether the tensor belongs to a layer that only predicts further tokens.
+bool is_of_draft(std::string_view name, const ModelConfig& config) {
+  const int layer = layer_of(name);
   return layer >= config.layers && layer - config.layers < config.draft_layers;
+}
+
+// Whether the tensor would make K and V in a layer that uses those of an earlier one. Published
+// checkpoints have such tensors, and transformers ignores them.
+bool is_of_shared_kv(std::string_view name, const ModelConfig& config) {
+  const int layer = layer_of(name);
+  if (layer < 0 || layer >= config.layers || config.attention_shape(layer).writes_kv) return false;
+  return std::ranges::any_of(std::array{".self_attn.k_", ".self_attn.v_"}, [&](const char* part) {
+    return name.find(part) != std::string_view::npos;
+  });
 }
 
 }  // namespace
@@ -126,7 +142,10 @@ Status PackingPlan::check_all_layers_used() const {
   std::set<std::string_view> used;
   for (const auto& [name, tensor] : used_) used.insert(name);
   for (const std::string& name : files_.names(kLayersPrefix)) {
-    if (used.contains(name) || is_derived(name) || is_of_draft(name, config_)) continue;
+    if (used.contains(name) || is_derived(name) || is_of_draft(name, config_) ||
+        is_of_shared_kv(name, config_)) {
+      continue;
+    }
     return unsupported(name, "is in the model's files, but a decoder of model_type \"" +
                                  config_.model_type + "\" and " + std::to_string(config_.layers) +
                                  " layers, as its configuration has it, does not use it");

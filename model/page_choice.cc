@@ -41,9 +41,13 @@ void PageChoice::reserve(int64_t position) {
   // With steps of 256 pages, a growing chain seldom needs more room.
   constexpr int64_t kStep = 256 * kPageTokens;
   const int64_t last = (position / kStep + 1) * kStep - 1;
-  const int heads = config_.query_heads / config_.kv_heads;
-  const size_t floats = choose_pages_scratch_floats(config_.head_dim, kAttentionRowsMax, heads,
-                                                    static_cast<int>(last / kPageTokens) + 1);
+  int heads = 0;
+  for (int layer = 0; layer < config_.layers; ++layer) {
+    heads = std::max(heads, config_.query_heads / config_.attention_shape(layer).kv_heads);
+  }
+  const size_t floats =
+      choose_pages_scratch_floats(config_.head_dim_max(), kAttentionRowsMax, heads,
+                                  static_cast<int>(last / kPageTokens) + 1);
   position_ = -1;
   scratch_ = {};  // before the allocation, which may throw
   scratch_ = allocate_aligned(floats * sizeof(float));
@@ -86,18 +90,19 @@ void PageChoice::choose(const AttentionMode& mode, int layer, int kv_head,
 
 void PageChoice::choose_together(const AttentionMode& mode, int layer, int kv_head,
                                  std::span<const Row> rows, std::span<uint64_t* const> chosen) {
-  const int heads = config_.query_heads / config_.kv_heads;
+  const AttentionShape shape = config_.attention_shape(layer);
+  const int heads = config_.query_heads / shape.kv_heads;
   int32_t candidates_end[kAttentionRowsMax];
   for (size_t row = 0; row < rows.size(); ++row) {
     for (int head = 0; head < heads; ++head) {
-      queries_[row * heads + head] = rows[row].queries + size_t(head) * config_.head_dim;
+      queries_[row * heads + head] = rows[row].queries + size_t(head) * shape.head_dim;
     }
     candidates_end[row] = static_cast<int32_t>(select_candidates(rows[row].position).end);
   }
-  kernels_.choose_pages({.head_dim = config_.head_dim,
+  kernels_.choose_pages({.head_dim = shape.head_dim,
                          .scale = config_.attention_scale,
                          .pages = rows.front().indexes.data(),
-                         .index_offset = layout_.index_offset(layer, kv_head),
+                         .index_offset = layout_.index_offset(shape.kv_part, kv_head),
                          .rows = static_cast<int>(rows.size()),
                          .heads = heads,
                          .queries = queries_.data(),

@@ -23,7 +23,7 @@ constexpr int64_t kAheadPages = 32;
 PageIndexer::PageIndexer(const KvLayout& layout, ThreadPool& pool, size_t read_bytes)
     : layout_(layout),
       pool_(pool),
-      parts_max_(std::max<size_t>(1, read_bytes / layout.part_stride())) {}
+      read_bytes_(read_bytes) {}
 
 void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> slices) {
   in_memory_.clear();
@@ -59,50 +59,56 @@ void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> s
   in_memory_.erase(std::ranges::unique(in_memory_).begin(), in_memory_.end());
 }
 
-Status PageIndexer::index(int layer) {
+Status PageIndexer::index(int part) {
   if (counts_.empty()) return {};
-  run(layer, in_memory_);
-  for (const Absent& absent : absent_) RETURN_IF_ERROR(index_absent(layer, absent));
-  if (layer + 1 < layout_.layers) return {};
+  run(part, in_memory_);
+  for (const Absent& absent : absent_) RETURN_IF_ERROR(index_absent(part, absent));
+  if (part + 1 < layout_.part_count()) return {};
   for (const Count& count : counts_) *count.pages = count.raised;
   return {};
 }
 
-Status PageIndexer::index_absent(int layer, const Absent& absent) {
-  const size_t stride = layout_.part_stride();
-  if (!parts_) parts_.emplace(parts_max_ * stride);
+Status PageIndexer::index_absent(int part, const Absent& absent) {
+  const size_t stride = layout_.parts[part].stride();
+  const size_t parts_max = std::max<size_t>(1, read_bytes_ / stride);
+  if (!parts_) {
+    const size_t largest = std::ranges::max(layout_.parts, {}, &KvPartLayout::stride).stride();
+    parts_.emplace(std::max(read_bytes_, largest));
+  }
   const Slice& slice = *absent.slice;
   std::vector<Page> pages;
   for (std::span<const int32_t> left = absent.pages; !left.empty();) {
-    const auto read = left.first(std::min(left.size(), parts_max_));
+    const auto read = left.first(std::min(left.size(), parts_max));
     const int64_t begin_us = system_clock().monotonic_us();
-    RETURN_IF_ERROR(slice.absent->read(layer, read, parts_->data()));
+    RETURN_IF_ERROR(slice.absent->read(part, read, parts_->data()));
     slice.absent->waited(system_clock().monotonic_us() - begin_us);
     pages.clear();
-    // A part has the bytes of one layer only, and offsets count from the beginning of a page.
-    const uint8_t* part = parts_->data() - layout_.part_bytes() * layer;
+    // Offsets count from the beginning of a page.
+    const uint8_t* bytes = parts_->data() - layout_.parts[part].begin;
     for (const int32_t page : read) {
-      pages.push_back({slice.all_indexes()[page], part});
-      part += stride;
+      pages.push_back({slice.all_indexes()[page], bytes});
+      bytes += stride;
     }
-    run(layer, pages);
+    run(part, pages);
     left = left.subspan(read.size());
   }
   return {};
 }
 
-void PageIndexer::run(int layer, std::span<const Page> pages) {
-  const size_t floats = round_up(index_page_scratch_floats(layout_.head_dim), size_t{16});
+void PageIndexer::run(int part, std::span<const Page> pages) {
+  const KvPartLayout& of = layout_.parts[part];
+  const int dim_max = std::ranges::max(layout_.parts, {}, &KvPartLayout::head_dim).head_dim;
+  const size_t floats = round_up(index_page_scratch_floats(dim_max), size_t{16});
   if (!scratch_) scratch_ = allocate_aligned(floats * sizeof(float) * pool_.threads());
-  pool_.run(static_cast<int>(pages.size()) * layout_.kv_heads, [&](int task, int thread) {
-    const Page& page = pages[task / layout_.kv_heads];
-    const int head = task % layout_.kv_heads;
-    const uint8_t* const block = page.bytes + layout_.key_offset(layer, head);
-    index_page(layout_.type, layout_.head_dim, block,
+  pool_.run(static_cast<int>(pages.size()) * of.kv_heads, [&](int task, int thread) {
+    const Page& page = pages[task / of.kv_heads];
+    const int head = task % of.kv_heads;
+    const uint8_t* const block = page.bytes + layout_.key_offset(part, head);
+    index_page(layout_.type, of.head_dim, block,
                reinterpret_cast<float*>(scratch_.get()) + thread * floats,
-               page.index + layout_.index_offset(layer, head));
-    const uint64_t checksum = packed_checksum({block, layout_.block_bytes()});
-    std::memcpy(page.index + layout_.block_checksum_offset(layer, head), &checksum,
+               page.index + layout_.index_offset(part, head));
+    const uint64_t checksum = packed_checksum({block, of.block_bytes()});
+    std::memcpy(page.index + layout_.block_checksum_offset(part, head), &checksum,
                 sizeof checksum);
   });
 }

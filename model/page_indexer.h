@@ -29,15 +29,15 @@ class PageIndexer {
 
   // Finds the pages that the pass indexes, in slices that count theirs (Slice::indexed_pages). The
   // rows of a slice are neighbours, ascending. The slices, their pages and counts must stay until
-  // the last layer is indexed.
+  // the last part is indexed.
   void begin(std::span<const SliceRow> rows, std::span<const Slice> slices);
   // Whether index() reads absent pages. Nobody else may read them meanwhile.
   bool reads() const { return !absent_.empty(); }
-  // Writes the indexes of `layer` of these pages, whose keys are in them. Call it for all layers,
-  // ascending, whether they select or not, so that an index does not depend on the mode. The last
-  // layer raises the slices' counts. Errors: those of a slice's reader; the counts stay as they
+  // Writes the indexes of `part` of these pages, whose keys are in them. Call it for all parts,
+  // ascending, whether their layers select or not, so that an index does not depend on the mode.
+  // The last part raises the slices' counts. Errors: those of a slice's reader; the counts stay as they
   // are, and only begin() may follow.
-  Status index(int layer);
+  Status index(int part);
 
  private:
   struct Page {
@@ -55,12 +55,12 @@ class PageIndexer {
     int64_t raised;
   };
 
-  Status index_absent(int layer, const Absent& absent);
-  void run(int layer, std::span<const Page> pages);
+  Status index_absent(int part, const Absent& absent);
+  void run(int part, std::span<const Page> pages);
 
   const KvLayout layout_;
   ThreadPool& pool_;
-  const size_t parts_max_;       // that are read at a time
+  const size_t read_bytes_;      // the most that are read at a time
   std::vector<Page> in_memory_;  // different ones
   std::vector<Absent> absent_;
   std::vector<Count> counts_;

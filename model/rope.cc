@@ -56,6 +56,14 @@ RopeTable::RopeTable(const RopeConfig& config, int rotary_dim)
     case RopeScaling::kLinear:
       for (double& frequency : frequencies_) frequency /= config.factor;
       break;
+    case RopeScaling::kProportional: {
+      // Gemma 4: the last pairs do not rotate.
+      const int moving = static_cast<int>(config.moving_share * rotary_dim / 2);
+      for (int i = 0; i < rotary_dim / 2; ++i) {
+        frequencies_[i] = i < moving ? frequencies_[i] / config.factor : 0;
+      }
+      break;
+    }
     case RopeScaling::kLlama3:
       for (double& frequency : frequencies_) frequency = llama3_frequency(frequency, config);
       break;

@@ -10,20 +10,21 @@
 
 namespace cascade {
 
-// Reads K and V of one sequence that are not in memory: parts, which are one layer of a page,
-// KvLayout::part_bytes() bytes, or blocks, which are one KV head of a part. One thread at a time.
+// Reads K and V of one sequence that are not in memory: parts of pages, or
+// blocks, which are one KV head of a part (KvPartLayout). One thread at a time.
 class KvPartReader {
  public:
   virtual ~KvPartReader() = default;
-  // Reads the parts of `layer` of these pages, numbered by their places in the chain, into `to`:
-  // each at a multiple of KvLayout::part_stride(), as `to` itself. What is between two parts may be
+  // Reads part `part` of these pages, numbered by their places in the chain, into `to`:
+  // each at a multiple of KvPartLayout::stride(), as `to` itself. What is between two parts may be
   // overwritten. Parts are verified. After an error, all of `to` may have been overwritten. Does
   // not throw.
-  virtual Status read(int layer, std::span<const int32_t> pages, uint8_t* to) = 0;
-  // The same for blocks of pages that have an index: number page * kv_heads + head. What is read of
-  // each is at a multiple of KvLayout::block_stride(); KvLayout::block_shift() says where the block
+  virtual Status read(int part, std::span<const int32_t> pages, uint8_t* to) = 0;
+  // The same for blocks of pages that have an index: number page * kv_heads of
+  // the part + head. What is read of
+  // each is at a multiple of KvPartLayout::block_stride(); KvPartLayout::block_shift() says where the block
   // begins. Blocks are verified by the checksums that stand with the indexes.
-  virtual Status read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) = 0;
+  virtual Status read_blocks(int part, std::span<const int32_t> blocks, uint8_t* to) = 0;
   // The forward pass waited this long for a read, and computed nothing meanwhile. Comes from the
   // thread of the pass.
   virtual void waited(int64_t /*us*/) {}
@@ -46,8 +47,8 @@ struct Slice {
   // if `attention` does not select, and raises the number. With `indexes`, it writes those of all
   // pages before the slice. Needed if `attention` selects; nullptr: no index is written.
   int64_t* indexed_pages = nullptr;
-  // [pages]: the index of `layer` and `head` of page p is at indexes[p] +
-  // KvLayout::index_offset(layer, head). Empty: it follows K and V in the page, which has room for
+  // [pages]: the index of `part` and `head` of page p is at indexes[p] +
+  // KvLayout::index_offset(part, head). Empty: it follows K and V in the page, which has room for
   // it (KvLayout::indexed_page_bytes()); then no page that is to be indexed is absent.
   KvPages indexes = {};
 

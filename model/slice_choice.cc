@@ -13,15 +13,15 @@ constexpr int kPagesOfWord = 64;
 
 }  // namespace
 
-void SliceChoice::choose(const AttentionMode& mode, int layer, const KvLayout& layout, int heads,
-                         KvPages indexes, std::span<const Row> rows, ThreadPool& pool,
+void SliceChoice::choose(const AttentionMode& mode, int layer, const AttentionShape& shape,
+                         int heads, KvPages indexes, std::span<const Row> rows, ThreadPool& pool,
                          std::span<PageChoice> choices) {
   CHECK(!rows.empty());
   const int64_t latest = std::ranges::max(rows, {}, &Row::position).position;
-  kv_heads_ = layout.kv_heads;
+  kv_heads_ = shape.kv_heads;
   rows_ = rows.size();
   words_ = static_cast<size_t>(latest / kPageTokens / kPagesOfWord) + 1;
-  bits_.assign(layout.kv_heads * rows_ * words_, 0);
+  bits_.assign(shape.kv_heads * rows_ * words_, 0);
   selects_.resize(rows_);
   dense_pages_ = 0;
   for (size_t row = 0; row < rows_; ++row) {
@@ -31,14 +31,14 @@ void SliceChoice::choose(const AttentionMode& mode, int layer, const KvLayout& l
     }
   }
   const int blocks = static_cast<int>((rows_ + kAttentionRowsMax - 1) / kAttentionRowsMax);
-  pool.run(layout.kv_heads * blocks, [&](int task, int thread) {
+  pool.run(shape.kv_heads * blocks, [&](int task, int thread) {
     const int head = task / blocks;
     const size_t begin = size_t(task % blocks) * kAttentionRowsMax;
     const size_t count = std::min<size_t>(kAttentionRowsMax, rows_ - begin);
     PageChoice::Row of_head[kAttentionRowsMax];
     for (size_t i = 0; i < count; ++i) {
       const Row& row = rows[begin + i];
-      of_head[i] = {row.position, row.queries + size_t(head) * heads * layout.head_dim, indexes};
+      of_head[i] = {row.position, row.queries + size_t(head) * heads * shape.head_dim, indexes};
     }
     PageChoice& choice = choices[thread];
     choice.choose(mode, layer, head, std::span(of_head, count));

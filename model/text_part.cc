@@ -1,5 +1,5 @@
-// Names of parts follow transformers' Gemma3ForConditionalGeneration and
-// Mistral3ForConditionalGeneration.
+// Names of parts follow transformers' Gemma3ForConditionalGeneration,
+// Gemma4ForConditionalGeneration and Mistral3ForConditionalGeneration.
 #include "model/text_part.h"
 
 #include <algorithm>
@@ -11,14 +11,14 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kText = "text_config";
-constexpr std::array<std::string_view, 2> kWholeModels = {"gemma3", "mistral3"};
+constexpr std::array<std::string_view, 3> kWholeModels = {"gemma3", "gemma4", "mistral3"};
 
 // Beginnings of names, and what stands for them in a text model; "" for parts that are left out.
 struct Prefix {
   std::string_view whole;
   std::string_view text;
 };
-constexpr std::array<Prefix, 8> kPrefixes = {{
+constexpr std::array<Prefix, 11> kPrefixes = {{
     {"language_model.model.", "model."},
     {"language_model.lm_head.", "lm_head."},
     {"model.language_model.", "model."},
@@ -27,6 +27,9 @@ constexpr std::array<Prefix, 8> kPrefixes = {{
     {"multi_modal_projector.", ""},
     {"model.vision_tower.", ""},
     {"model.multi_modal_projector.", ""},
+    {"model.embed_vision.", ""},
+    {"model.audio_tower.", ""},
+    {"model.embed_audio.", ""},
 }};
 
 // Gemma3TextConfig of transformers: published checkpoints say only what differs from it.
@@ -38,6 +41,21 @@ const Json& gemma_defaults() {
   return defaults;
 }
 constexpr double kGemmaTheta = 1'000'000;
+
+// Gemma4TextConfig; model/config_gemma4.cc has the rest.
+const Json& gemma4_defaults() {
+  static const Json defaults = {{"model_type", "gemma4_text"},
+                                {"vocab_size", 262'144},
+                                {"hidden_size", 2304},
+                                {"intermediate_size", 9216},
+                                {"num_hidden_layers", 30},
+                                {"num_attention_heads", 8},
+                                {"num_key_value_heads", 4},
+                                {"head_dim", 256},
+                                {"max_position_embeddings", 131'072},
+                                {"rms_norm_eps", 1e-6}};
+  return defaults;
+}
 
 }  // namespace
 
@@ -57,7 +75,11 @@ Json text_part_config(const Json& config) {
   for (const char* key : {"bos_token_id", "eos_token_id", "tie_word_embeddings"}) {
     if (const Json* value = find_field(config, key)) add(key, *value);
   }
-  if (*find_field(config, "model_type") != "gemma3") return text;
+  const Json& type = *find_field(config, "model_type");
+  if (type == "gemma4") {
+    for (const auto& [key, value] : gemma4_defaults().items()) add(key, value);
+  }
+  if (type != "gemma3") return text;
   for (const auto& [key, value] : gemma_defaults().items()) add(key, value);
   if (find_field(text, "rope_parameters") == nullptr) add("rope_theta", kGemmaTheta);
   return text;

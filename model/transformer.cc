@@ -23,7 +23,9 @@ namespace {
 
 // Whether some matrix needs quantised input rows.
 bool has_quantized(const Weights& weights) {
-  return weights.lm_head().quantized() ||
+  const bool layer_inputs =
+      weights.layer_inputs != nullptr && weights.layer_inputs->projection.quantized();
+  return weights.lm_head().quantized() || layer_inputs ||
          std::ranges::any_of(weights.layers, [](const LayerWeights& w) {
            return std::ranges::any_of(w.stacks(), &StackedMatrix::quantized);
          });
@@ -47,13 +49,17 @@ void finish_logits(const ModelConfig& config, const Kernels& kernels, float* log
 KvLayout kv_layout(const ModelConfig& config, KvType type) {
   KvLayout layout;
   layout.type = type;
-  layout.layers = config.layers;
-  layout.kv_heads = config.kv_heads;
-  layout.head_dim = config.head_dim;
-  // Whole cache lines, so that every block is aligned.
-  layout.key_block_bytes = round_up(key_block_bytes(type, config.head_dim), size_t{64});
-  layout.value_block_bytes = round_up(value_block_bytes(type, config.head_dim), size_t{64});
-  layout.page_index_bytes = page_index_bytes(config.head_dim) + sizeof(uint64_t);
+  for (int layer = 0; layer < config.layers; ++layer) {
+    const AttentionShape shape = config.attention_shape(layer);
+    if (!shape.writes_kv) continue;
+    CHECK(shape.kv_part == layout.part_count());
+    KvPartLayout part = {.kv_heads = shape.kv_heads, .head_dim = shape.head_dim};
+    // Whole cache lines, so that every block is aligned.
+    part.key_block_bytes = round_up(key_block_bytes(type, shape.head_dim), size_t{64});
+    part.value_block_bytes = round_up(value_block_bytes(type, shape.head_dim), size_t{64});
+    part.page_index_bytes = page_index_bytes(shape.head_dim) + sizeof(uint64_t);
+    layout.append(part);
+  }
   return layout;
 }
 
@@ -66,32 +72,32 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
       pool_(pool),
       attention_pass_(config_, kernels, layout, pool),
       multiplier_(kernels, pool, has_quantized(weights) ? largest_input(config) : 0),
-      memory_(
-          activation_memory(activation_sizes(config, has_quantized(weights), kRowsMax), kRowsMax)) {
-  const ActivationSizes sizes = activation_sizes(config, has_quantized(weights), kRowsMax);
-  const int rotary_dim = config.rope.rotary_dim(config.head_dim);
-  ropes_.emplace_back(config.rope, rotary_dim);
-  if (sizes.ropes > 1) ropes_.emplace_back(config.local_rope, rotary_dim);
-  // Parts fused into one tensor take less than these sizes, which are for separate parts.
-  qkv_stride_ = size_t(weights.layers.front().qkv.n_padded());
-  gate_up_stride_ = sizes.gate_up;
-  CHECK(qkv_stride_ <= sizes.qkv);
+      sizes_(activation_sizes(config, has_quantized(weights), kRowsMax)),
+      memory_(activation_memory(sizes_, kRowsMax)) {
+  ropes_.emplace_back(config.rope, config.rotary_dim(LayerRope::kMain));
+  if (sizes_.ropes > 1) {
+    ropes_.emplace_back(config.local_rope, config.rotary_dim(LayerRope::kLocal));
+  }
+  for (const LayerWeights& layer : weights.layers) {
+    CHECK(size_t(layer.qkv.n_padded()) <= sizes_.qkv);
+  }
   if (!config_.mixture.layers.empty()) {
     mixture_pass_.emplace(config_, kernels_, pool_, multiplier_, has_quantized(weights), kRowsMax);
   }
-  angles_stride_ = sizes.angles;
-  output_stride_ = sizes.output;
-  attention_stride_ = sizes.attention;
+  if (weights.layer_inputs != nullptr) {
+    layer_inputs_.emplace(config_, *weights.layer_inputs, kernels_, pool_, multiplier_, kRowsMax);
+  }
   float* next = reinterpret_cast<float*>(memory_.data());
   const auto take = [&next](size_t floats) { return std::exchange(next, next + floats); };
-  residual_ = take(sizes.hidden * kRowsMax);
-  normed_ = take(sizes.hidden * kRowsMax);
-  qkv_ = take(qkv_stride_ * kRowsMax);
-  attention_ = take(attention_stride_ * kRowsMax);
-  gate_up_ = take(gate_up_stride_ * kRowsMax);
-  projected_ = take(output_stride_ * kRowsMax);
-  cos_ = take(sizes.angles * kRowsMax * sizes.ropes);
-  sin_ = take(sizes.angles * kRowsMax * sizes.ropes);
+  residual_ = take(sizes_.hidden * kRowsMax);
+  normed_ = take(sizes_.hidden * kRowsMax);
+  qkv_ = take(sizes_.qkv * kRowsMax);
+  attention_ = take(sizes_.attention * kRowsMax);
+  gate_up_ = take(sizes_.gate_up * kRowsMax);
+  projected_ = take(sizes_.output * kRowsMax);
+  beside_ = take(sizes_.beside * kRowsMax);
+  cos_ = take(sizes_.angles * kRowsMax * sizes_.ropes);
+  sin_ = take(sizes_.angles * kRowsMax * sizes_.ropes);
   if (has_quantized(weights)) quantized_ = reinterpret_cast<uint8_t*>(next);
 }
 
@@ -164,17 +170,18 @@ Status Transformer::run_layers(std::span<const Slice> slices) {
   for (int layer = 0; layer < config_.layers; ++layer) {
     const LayerWeights& w = weights_.layers[layer];
     project_qkv(w, slices, layer);
-    RETURN_IF_ERROR(attention_pass_.index_pages(layer));
-    if (layer == config_.layers - 1) {
-      // The last layer's K and V are written; from here on only the wanted rows matter.
+    const AttentionShape shape = config_.attention_shape(layer);
+    if (shape.writes_kv) RETURN_IF_ERROR(attention_pass_.index_pages(shape.kv_part));
+    if (layer == config_.last_kv_layer()) {
+      // All K and V are written; from here on only the wanted rows matter.
       keep_output_rows();
       if (rows_.empty()) return {};
       attention_pass_.keep(rows_);
     }
     const float* sinks = w.sink_logits.empty() ? nullptr : w.sink_logits.data();
-    RETURN_IF_ERROR(attention_pass_.attend(layer, {qkv_ + w.qkv.offset[0], qkv_stride_, sinks},
-                                           {attention_, attention_stride_}));
-    finish_layer(w);
+    RETURN_IF_ERROR(attention_pass_.attend(layer, {qkv_ + w.qkv.offset[0], sizes_.qkv, sinks},
+                                           {attention_, sizes_.attention}));
+    finish_layer(w, layer);
     if (observer_) observer_(layer, rows_, residual_);
   }
   return {};
@@ -194,8 +201,15 @@ void Transformer::embed(std::span<const Slice> slices) {
     if (weights_.embedding_multiplier != 1) {
       kernels_.multiply(residual, weights_.embedding_multiplier, hidden);
     }
+  });
+  set_angles();
+  if (layer_inputs_) layer_inputs_->compute(ids, residual_, quantized_);
+}
+
+void Transformer::set_angles() {
+  for_rows([&](int row) {
     for (size_t i = 0; i < ropes_.size(); ++i) {
-      const size_t angles = (i * kRowsMax + size_t(row)) * angles_stride_;
+      const size_t angles = (i * kRowsMax + size_t(row)) * sizes_.angles;
       ropes_[i].angles(rows_[row].position, cos_ + angles, sin_ + angles);
     }
   });
@@ -211,10 +225,10 @@ void Transformer::multiply(const Product& product) {
   multiplier_.multiply({&product, 1});
 }
 
-void Transformer::norm_input(const std::vector<float>& norm, int row) {
+void Transformer::norm_input(const std::vector<float>& norm, int row, float* normed) {
   const int hidden = config_.hidden_size;
   const float* residual = residual_ + size_t(row) * hidden;
-  float* normed = normed_ + size_t(row) * hidden;
+  normed += size_t(row) * hidden;
   if (norm.empty()) {
     std::copy_n(residual, hidden, normed);
   } else {
@@ -222,53 +236,64 @@ void Transformer::norm_input(const std::vector<float>& norm, int row) {
   }
 }
 
-void Transformer::norm_heads(const LayerWeights& w, float* q, float* k) const {
-  const auto norm = [&](const std::vector<float>& weight, int heads, float* x) {
-    // All heads have one norm together, or each head is normed by itself.
-    const int size = static_cast<int>(weight.size());
-    for (int i = 0; i < heads * config_.head_dim; i += size) {
-      kernels_.rms_norm(x + i, weight.data(), config_.rms_norm_eps, size, x + i);
-    }
-  };
-  norm(w.query_norm, config_.query_heads, q);
-  norm(w.key_norm, config_.kv_heads, k);
+void Transformer::norm_heads(const std::vector<float>& norm, int channels, float* x) const {
+  const int size = static_cast<int>(norm.size());
+  for (int i = 0; i < channels; i += size) {
+    kernels_.rms_norm(x + i, norm.data(), config_.rms_norm_eps, size, x + i);
+  }
 }
 
 void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer) {
-  const int dim = config_.head_dim;
-  for_rows([&](int row) { norm_input(w.attention_norm, row); });
-  multiply(product(w.qkv, normed_, config_.hidden_size, qkv_, qkv_stride_));
-  const LayerRope rope = config_.layer_rope[layer];
-  const size_t first_angles = rope == LayerRope::kLocal ? kRowsMax * angles_stride_ : 0;
-  const int rotary_dim = config_.rope.rotary_dim(dim);
+  const AttentionShape shape = config_.attention_shape(layer);
+  const int q_size = config_.query_heads * shape.head_dim;
+  const int kv_size = shape.kv_heads * shape.head_dim;
+  for_rows([&](int row) { norm_input(w.attention_norm, row, normed_); });
+  multiply(product(w.qkv, normed_, config_.hidden_size, qkv_, sizes_.qkv));
+  const LayerRope kind = config_.layer_rope[layer];
+  const size_t first_angles = kind == LayerRope::kLocal ? kRowsMax * sizes_.angles : 0;
+  const int rotary_dim = config_.rotary_dim(kind);
   for_rows([&](int r) {
     const Row& row = rows_[r];
-    float* q = qkv_ + r * qkv_stride_ + w.qkv.offset[0];
-    float* k = qkv_ + r * qkv_stride_ + w.qkv.offset[1];
-    const float* v = qkv_ + r * qkv_stride_ + w.qkv.offset[2];
-    if (config_.qk_norm != QkNorm::kNone) norm_heads(w, q, k);
-    if (rope != LayerRope::kNone) {
-      const float* cos = cos_ + first_angles + r * angles_stride_;
-      const float* sin = sin_ + first_angles + r * angles_stride_;
-      kernels_.rope(q, config_.query_heads, dim, rotary_dim, cos, sin);
-      kernels_.rope(k, config_.kv_heads, dim, rotary_dim, cos, sin);
+    const float* cos = cos_ + first_angles + r * sizes_.angles;
+    const float* sin = sin_ + first_angles + r * sizes_.angles;
+    float* const qkv = qkv_ + r * sizes_.qkv;
+    float* const q = qkv + w.qkv.offset[0];
+    if (!w.query_norm.empty()) norm_heads(w.query_norm, q_size, q);
+    if (kind != LayerRope::kNone) {
+      kernels_.rope(q, config_.query_heads, shape.head_dim, rotary_dim, cos, sin);
     }
     const float scale = config_.query_scale(row.position);
-    if (scale != 1) kernels_.multiply(q, scale, config_.query_heads * dim);
-    uint8_t* page = slices[row.slice].pages[row.position / kPageTokens];
-    CHECK(page != nullptr);
-    for (int head = 0; head < config_.kv_heads; ++head) {
-      kernels_.write_kv(layout_.type, dim, static_cast<int>(row.position % kPageTokens),
-                        k + size_t(head) * dim, v + size_t(head) * dim,
-                        page + layout_.key_offset(layer, head),
-                        page + layout_.value_offset(layer, head));
+    if (scale != 1) kernels_.multiply(q, scale, q_size);
+    if (!shape.writes_kv) return;
+    float* const k = qkv + w.qkv.offset[1];
+    float* const v = shape.key_is_value ? qkv + w.qkv.n_padded() : qkv + w.qkv.offset[2];
+    if (shape.key_is_value) std::copy_n(k, kv_size, v);
+    if (!w.key_norm.empty()) norm_heads(w.key_norm, kv_size, k);
+    if (!w.value_norm.empty()) norm_heads(w.value_norm, kv_size, v);
+    if (kind != LayerRope::kNone) {
+      kernels_.rope(k, shape.kv_heads, shape.head_dim, rotary_dim, cos, sin);
     }
+    write_kv(slices[row.slice], row.position, shape.kv_part, k, v);
   });
+}
+
+// Writes K and V of all heads of a token into a part of its page.
+void Transformer::write_kv(const Slice& slice, int64_t position, int part, const float* k,
+                           const float* v) {
+  uint8_t* const page = slice.pages[position / kPageTokens];
+  CHECK(page != nullptr);
+  const KvPartLayout& of = layout_.parts[part];
+  for (int head = 0; head < of.kv_heads; ++head) {
+    const size_t channel = size_t(head) * of.head_dim;
+    kernels_.write_kv(layout_.type, of.head_dim, static_cast<int>(position % kPageTokens),
+                      k + channel, v + channel, page + layout_.key_offset(part, head),
+                      page + layout_.value_offset(part, head));
+  }
 }
 
 void Transformer::add_output(const std::vector<float>& norm, int row) {
   const int hidden = config_.hidden_size;
-  float* output = projected_ + row * output_stride_;
+  float* output = projected_ + row * sizes_.output;
   if (!norm.empty()) {
     kernels_.rms_norm(output, norm.data(), config_.rms_norm_eps, hidden, output);
   }
@@ -278,32 +303,61 @@ void Transformer::add_output(const std::vector<float>& norm, int row) {
   kernels_.add(residual_ + size_t(row) * hidden, output, hidden);
 }
 
-void Transformer::finish_layer(const LayerWeights& w) {
-  multiply(product(w.output, attention_, attention_stride_, projected_, output_stride_));
+void Transformer::finish_layer(const LayerWeights& w, int layer) {
+  multiply(product(w.output, attention_, sizes_.attention, projected_, sizes_.output));
   for_rows([&](int row) {
     add_output(w.attention_output_norm, row);
-    norm_input(w.mlp_norm, row);
+    norm_input(w.mlp_norm, row, normed_);
   });
-  if (w.mixture != nullptr) {
+  if (w.down.matrices.empty()) {
+    mixture_pass_->route(*w.mixture, normed_, static_cast<int>(rows_.size()));
     mixture_pass_->run(*w.mixture, normed_, static_cast<int>(rows_.size()), projected_,
-                       output_stride_);
+                       sizes_.output);
   } else {
     run_mlp(w);
+    if (w.mixture != nullptr) add_mixture(*w.mixture);
   }
   for_rows([&](int row) { add_output(w.mlp_output_norm, row); });
+  if (w.input != nullptr) {
+    layer_inputs_->add(layer, *w.input, static_cast<int>(rows_.size()), residual_, projected_,
+                       sizes_.output, quantized_);
+  }
+  if (w.scale == 1) return;
+  for_rows([&](int row) {
+    kernels_.multiply(residual_ + size_t(row) * config_.hidden_size, w.scale, config_.hidden_size);
+  });
 }
 
 void Transformer::run_mlp(const LayerWeights& w) {
-  multiply(product(w.gate_up, normed_, config_.hidden_size, gate_up_, gate_up_stride_));
+  multiply(product(w.gate_up, normed_, config_.hidden_size, gate_up_, sizes_.gate_up));
   const ActivationKernel activate = activation_kernel(config_.activation, kernels_);
   float* const gates = gate_up_ + w.gate_up.offset[0];
   const float* const ups = gate_up_ + w.gate_up.offset[1];
-  const Product down = product(w.down, gates, gate_up_stride_, projected_, output_stride_);
+  const Product down = product(w.down, gates, sizes_.gate_up, projected_, sizes_.output);
   multiplier_.set_inputs({&down, 1}, [&](int, int row, int begin, int end) {
-    float* gate = gates + row * gate_up_stride_ + begin;
-    activate(gate, ups + row * gate_up_stride_ + begin, end - begin, gate);
+    float* gate = gates + row * sizes_.gate_up + begin;
+    activate(gate, ups + row * sizes_.gate_up + begin, end - begin, gate);
   });
   multiplier_.multiply({&down, 1});
+}
+
+// Adds the outputs of the experts that stand beside an MLP to those of that MLP.
+void Transformer::add_mixture(const MixtureWeights& w) {
+  const int hidden = config_.hidden_size, rows = static_cast<int>(rows_.size());
+  const float eps = config_.rms_norm_eps;
+  for_rows([&](int row) {
+    norm_input(w.beside.router_input, row, beside_);
+    norm_input(w.beside.input, row, normed_);
+  });
+  mixture_pass_->route(w, beside_, rows);
+  mixture_pass_->run(w, normed_, rows, beside_, size_t(hidden));
+  for_rows([&](int row) {
+    float* const of_mlp = projected_ + row * sizes_.output;
+    float* const of_experts = beside_ + size_t(row) * hidden;
+    kernels_.rms_norm(of_mlp, w.beside.mlp_output.data(), eps, hidden, of_mlp);
+    kernels_.rms_norm(of_experts, w.beside.output.data(), eps, hidden, of_experts);
+    kernels_.add(of_mlp, of_experts, hidden);
+  });
 }
 
 void Transformer::keep_output_rows() {
@@ -313,12 +367,14 @@ void Transformer::keep_output_rows() {
     if (kept != row) {
       std::memcpy(residual_ + kept * config_.hidden_size, residual_ + row * config_.hidden_size,
                   config_.hidden_size * sizeof(float));
-      std::memcpy(qkv_ + kept * qkv_stride_, qkv_ + row * qkv_stride_, qkv_stride_ * sizeof(float));
+      std::memcpy(qkv_ + kept * sizes_.qkv, qkv_ + row * sizes_.qkv, sizes_.qkv * sizeof(float));
+      if (layer_inputs_) layer_inputs_->move(static_cast<int>(row), static_cast<int>(kept));
       rows_[kept] = rows_[row];
     }
     ++kept;
   }
   rows_.resize(kept);
+  if (config_.last_kv_layer() < config_.layers - 1) set_angles();
 }
 
 void Transformer::logits(const float* hidden, int rows, float* logits) {

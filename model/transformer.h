@@ -10,8 +10,10 @@
 #include "cache/kv_view.h"
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
+#include "model/activations.h"
 #include "model/attention_pass.h"
 #include "model/config.h"
+#include "model/layer_inputs.h"
 #include "model/matrix_multiplier.h"
 #include "model/mixture_pass.h"
 #include "model/packed_memory.h"
@@ -55,8 +57,8 @@ class Transformer {
 
   using Row = SliceRow;
   // Called after every layer with the rows of the pass and their residual stream
-  // [rows, hidden_size]; after the last layer with the wanted rows only. For measurements and
-  // signs of life.
+  // [rows, hidden_size]; from the last layer that computes K and V on with the wanted rows only.
+  // For measurements and signs of life.
   using Observer = std::function<void(int layer, std::span<const Row>, const float* residual)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
@@ -75,13 +77,17 @@ class Transformer {
   Product product(const StackedMatrix& w, const float* x, size_t x_stride, float* y,
                   size_t y_stride) const;
   void multiply(const Product& product);
+  void set_angles();
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
-  void finish_layer(const LayerWeights& w);
+  void write_kv(const Slice& slice, int64_t position, int part, const float* k, const float* v);
+  void finish_layer(const LayerWeights& w, int layer);
   void run_mlp(const LayerWeights& w);
-  // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
-  // is empty.
-  void norm_input(const std::vector<float>& norm, int row);
-  void norm_heads(const LayerWeights& w, float* q, float* k) const;
+  void add_mixture(const MixtureWeights& w);
+  // normed[row] = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if
+  // `norm` is empty.
+  void norm_input(const std::vector<float>& norm, int row, float* normed);
+  // Norms the heads of `x`, all together or each by itself, as `norm` has weights for.
+  void norm_heads(const std::vector<float>& norm, int channels, float* x) const;
   // Adds a row of projected_, normed by `norm` unless `norm` is empty, to the residual stream.
   void add_output(const std::vector<float>& norm, int row);
   void keep_output_rows();
@@ -101,16 +107,17 @@ class Transformer {
   AttentionPass attention_pass_;
   MatrixMultiplier multiplier_;
   std::optional<MixturePass> mixture_pass_;  // if some layer is a mixture
+  std::optional<LayerInputs> layer_inputs_;  // if layers have inputs of their own
+  const ActivationSizes sizes_;              // the widths of the rows below
   PackedMemory memory_;                      // all that follows
-  size_t qkv_stride_, gate_up_stride_, attention_stride_, output_stride_;
-  float* residual_;   // [rows, hidden_size]
-  float* normed_;     // [rows, hidden_size]
-  float* qkv_;        // [rows, qkv_stride]
-  float* attention_;  // [rows, query_heads * head_dim]
-  float* gate_up_;    // [rows, gate_up_stride]
-  float* projected_;  // [rows, output_stride]
-  size_t angles_stride_;
-  float* cos_;                    // [ropes][kRowsMax, angles_stride]: rotary_dim / 2 each
+  float* residual_;                          // [rows, hidden_size]
+  float* normed_;                            // [rows, hidden_size]
+  float* qkv_;                               // [rows, sizes_.qkv]
+  float* attention_;                         // [rows, sizes_.attention]
+  float* gate_up_;                           // [rows, sizes_.gate_up]
+  float* projected_;                         // [rows, sizes_.output]
+  float* beside_;                            // [rows, hidden_size], if sizes_.beside > 0
+  float* cos_;                    // [ropes][kRowsMax, sizes_.angles]: rotary_dim / 2 each
   float* sin_;                    // the same
   uint8_t* quantized_ = nullptr;  // rows of quantised input, if weights are quantised
 };

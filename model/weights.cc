@@ -2,6 +2,7 @@
 #include "model/weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
+constexpr std::string_view kLayerEmbedding = "model.embed_tokens_per_layer.weight";
 
 // Rounded as in the program of the model's authors: to the type in which that program has the
 // weights.
@@ -51,6 +53,19 @@ SourceState source_state(const TensorFiles& files, const PackingPlan& plan) {
   return source;
 }
 
+Status find_layer_inputs(PackingPlan& plan, LayerInputWeights& w) {
+  const ModelConfig& config = plan.config();
+  const int all = config.layers * config.layer_input_size;
+  RETURN_IF_ERROR(
+      plan.matrix(std::string(kLayerEmbedding), config.layer_input_vocab, all, w.embedding));
+  w.embedding_multiplier = std::sqrt(static_cast<float>(config.layer_input_size));
+  RETURN_IF_ERROR(plan.stacked({{"model.per_layer_model_projection.weight", all}},
+                               config.hidden_size, w.projection));
+  ASSIGN_OR_RETURN(
+      w.norm, plan.norm("model.per_layer_projection_norm.weight", config.layer_input_size));
+  return {};
+}
+
 // Every tensor is found before memory is taken, so that a configuration cannot ask for more than
 // its files hold.
 Status find_all(PackingPlan& plan, Weights& weights) {
@@ -63,6 +78,10 @@ Status find_all(PackingPlan& plan, Weights& weights) {
         plan.matrix("lm_head.weight", config.vocab_size, config.hidden_size, weights.head, true));
   }
   ASSIGN_OR_RETURN(weights.final_norm, plan.norm("model.norm.weight", config.hidden_size));
+  if (config.layer_input_size > 0) {
+    weights.layer_inputs = std::make_unique<LayerInputWeights>();
+    RETURN_IF_ERROR(find_layer_inputs(plan, *weights.layer_inputs));
+  }
   for (int layer = 0; layer < config.layers; ++layer) {
     RETURN_IF_ERROR(find_layer(plan, layer, weights.layers.emplace_back()));
   }
@@ -161,10 +180,9 @@ size_t StackedMatrix::bytes() const {
 
 std::vector<const StackedMatrix*> LayerWeights::stacks() const {
   std::vector<const StackedMatrix*> all = {&qkv, &output};
-  if (mixture == nullptr) {
-    all.insert(all.end(), {&gate_up, &down});
-    return all;
-  }
+  if (input != nullptr) all.insert(all.end(), {&input->gate, &input->output});
+  if (!gate_up.matrices.empty()) all.insert(all.end(), {&gate_up, &down});
+  if (mixture == nullptr) return all;
   all.push_back(&mixture->router);
   for (size_t i = 0; i < mixture->gate_up.size(); ++i) {
     all.insert(all.end(), {&mixture->gate_up[i], &mixture->down[i]});

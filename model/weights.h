@@ -39,15 +39,41 @@ struct StackedMatrix {
   size_t bytes() const;
 };
 
+// What a mixture has that stands beside an MLP (MixtureConfig::beside_mlp). All are factors of
+// norms [hidden_size].
+struct BesideMlpNorms {
+  std::vector<float> router_input;
+  std::vector<float> input;       // of the experts
+  std::vector<float> output;      // of the experts
+  std::vector<float> mlp_output;  // of the MLP alone
+};
+
 // The MLP of a layer that is a mixture of experts (ModelConfig::mixture).
 struct MixtureWeights {
   // [experts], bf16 or f32: no value is rounded, since a small error in the logits is enough to
   // choose another expert.
   StackedMatrix router;
-  std::vector<float> choice_bias;  // [experts], or empty
+  std::vector<float> choice_bias;    // [experts], or empty
+  std::vector<float> expert_scales;  // [experts], of their weights, or empty
+  BesideMlpNorms beside;             // empty if there is no MLP beside it
   // [experts], each as in LayerWeights. After them comes the shared expert, if there is one.
   std::vector<StackedMatrix> gate_up;
   std::vector<StackedMatrix> down;
+};
+
+// What a layer makes of an input of its own (model/layer_inputs.h).
+struct LayerInputProjections {
+  StackedMatrix gate;       // [layer_input_size, hidden_size]
+  StackedMatrix output;     // [hidden_size, layer_input_size]
+  std::vector<float> norm;  // [hidden_size]: of the output
+};
+
+// Where the layers' own inputs come from.
+struct LayerInputWeights {
+  PackedMatrix embedding;    // [layer_input_vocab, layers * layer_input_size]
+  StackedMatrix projection;  // [layers * layer_input_size, hidden_size]
+  std::vector<float> norm;   // [layer_input_size]: of each layer's part of the projection
+  float embedding_multiplier = 1;
 };
 
 struct LayerWeights {
@@ -59,13 +85,16 @@ struct LayerWeights {
   std::vector<float> mlp_output_norm;        // [hidden_size]
   std::vector<float> query_norm;             // [head_dim], or [query_heads * head_dim]
   std::vector<float> key_norm;               // [head_dim], or [kv_heads * head_dim]
+  std::vector<float> value_norm;             // [head_dim], ones, or empty
   std::vector<float> sink_logits;            // [query_heads], or empty
-  StackedMatrix qkv;                         // parts: q, k, v; input hidden_size
+  float scale = 1;                           // of the residual stream after the layer
+  StackedMatrix qkv;                         // parts: q, k, v, or those it has; input hidden_size
   StackedMatrix output;                      // input query_heads * head_dim
   StackedMatrix gate_up;                     // parts: gate, up; input hidden_size
   StackedMatrix down;                        // input intermediate_size
-  // Instead of gate_up and down, which are empty then.
+  // Instead of gate_up and down, which are empty then, or beside them.
   std::unique_ptr<MixtureWeights> mixture;
+  std::unique_ptr<LayerInputProjections> input;  // if layers have inputs of their own
 
   // All matrices of the layer that are not empty, in the order of their memory.
   std::vector<const StackedMatrix*> stacks() const;
@@ -77,6 +106,7 @@ struct Weights {
   std::vector<float> final_norm;   // [hidden_size]
   float embedding_multiplier = 1;  // as it is applied
   std::deque<LayerWeights> layers;
+  std::unique_ptr<LayerInputWeights> layer_inputs;  // if layers have inputs of their own
   // Whether some quantised matrices keep the scales of the blocks in their file.
   bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other

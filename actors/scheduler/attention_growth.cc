@@ -7,13 +7,16 @@ namespace cascade {
 
 double attention_growth(const ModelConfig& config) {
   const double hidden = config.hidden_size;
-  const double heads = double(config.query_heads) * config.head_dim;
-  const double kv_heads = double(config.kv_heads) * config.head_dim;
-  double inner = 0;  // of the MLPs of all layers
-  for (int layer = 0; layer < config.layers; ++layer) inner += config.used_intermediate_size(layer);
-  const double weights = hidden * (config.layers * (2 * heads + 2 * kv_heads) + 3.0 * inner);
-  const auto windows = std::ranges::count_if(config.window, [](int window) { return window > 0; });
-  const double position = static_cast<double>(config.layers - windows) * 2 * heads;
+  double weights = 0, position = 0;
+  for (int layer = 0; layer < config.layers; ++layer) {
+    const AttentionShape shape = config.attention_shape(layer);
+    const double heads = double(config.query_heads) * shape.head_dim;
+    const double kv_heads = shape.writes_kv ? double(shape.kv_heads) * shape.head_dim : 0;
+    const double inner = config.used_intermediate_size(layer);
+    weights += hidden * (2 * heads + 2 * kv_heads + 3 * inner);
+    const bool sees_all = config.window.empty() || config.window[layer] == 0;
+    if (sees_all) position += 2 * heads;
+  }
   return weights > 0 ? std::max(0.0, position / weights) : 0;
 }
 

@@ -52,31 +52,32 @@ struct Blocks {
   bool padded;  // some bytes within have no meaning
 };
 
-Blocks blocks_of(const KvLayout& layout, int layer, Tensor tensor, int head) {
+Blocks blocks_of(const KvLayout& layout, int part, Tensor tensor, int head) {
+  const int dim = layout.parts[part].head_dim;
   if (tensor == Tensor::kKey) {
-    return {layout.key_offset(layer, head), key_block_bytes(layout.type, layout.head_dim), false};
+    return {layout.key_offset(part, head), key_block_bytes(layout.type, dim), false};
   }
-  return {layout.value_offset(layer, head), value_block_bytes(layout.type, layout.head_dim),
-          padded_head_dim(layout.head_dim) != layout.head_dim};
+  return {layout.value_offset(part, head), value_block_bytes(layout.type, dim),
+          padded_head_dim(dim) != dim};
 }
 
 // Compares one page of K (tensor kKey) or V.
-void compare_block(const KvLayout& layout, int layer, Tensor tensor, int head, int64_t page,
+void compare_block(const KvLayout& layout, int part, Tensor tensor, int head, int64_t page,
                    int slots, const uint8_t* reference, const uint8_t* other, Comparison& result) {
-  const Blocks blocks = blocks_of(layout, layer, tensor, head);
+  const Blocks blocks = blocks_of(layout, part, tensor, head);
   const bool whole = slots == kPageTokens && !blocks.padded;
   if (whole && std::memcmp(reference + blocks.begin, other + blocks.begin, blocks.bytes) == 0) {
     return;
   }
   const auto compare = [&](Tensor what, int slot, int channel) {
-    Difference d = {layer, what, head, page * kPageTokens + slot, channel, {}, {}};
-    d.reference = kv_element(layout, reference, layer, what, head, slot, channel);
-    d.other = kv_element(layout, other, layer, what, head, slot, channel);
+    Difference d = {part, what, head, page * kPageTokens + slot, channel, {}, {}};
+    d.reference = kv_element(layout, reference, part, what, head, slot, channel);
+    d.other = kv_element(layout, other, part, what, head, slot, channel);
     if (d.reference.bits != d.other.bits) result.add(d);
   };
   const Tensor scale = tensor == Tensor::kKey ? Tensor::kKeyScale : Tensor::kValueScale;
   for (int slot = 0; slot < slots; ++slot) {
-    for (int channel = 0; channel < layout.head_dim; ++channel) compare(tensor, slot, channel);
+    for (int channel = 0; channel < layout.parts[part].head_dim; ++channel) compare(tensor, slot, channel);
     if (kv_has_scales(layout.type)) compare(scale, slot, -1);
   }
 }
@@ -129,13 +130,13 @@ void Comparison::add(const Difference& difference) {
   if (!first || difference.before(*first)) first = difference;
 }
 
-Element kv_element(const KvLayout& layout, const uint8_t* page, int layer, Tensor tensor, int head,
+Element kv_element(const KvLayout& layout, const uint8_t* page, int part, Tensor tensor, int head,
                    int slot, int channel) {
   const KvType type = layout.type;
   const bool key = is_key(tensor);
-  const int dim = layout.head_dim;
+  const int dim = layout.parts[part].head_dim;
   const uint8_t* block =
-      page + (key ? layout.key_offset(layer, head) : layout.value_offset(layer, head));
+      page + (key ? layout.key_offset(part, head) : layout.value_offset(part, head));
   double scale = 1;
   if (kv_has_scales(type)) {
     const size_t offset = kv_scales_offset(key ? dim : padded_head_dim(dim));
@@ -161,10 +162,10 @@ void compare_kv(const KvLayout& layout, KvPages reference, KvPages other, int64_
                 Comparison& result) {
   for (int64_t page = 0; page * kPageTokens < tokens; ++page) {
     const int slots = static_cast<int>(std::min<int64_t>(kPageTokens, tokens - page * kPageTokens));
-    for (int layer = 0; layer < layout.layers; ++layer) {
-      for (int head = 0; head < layout.kv_heads; ++head) {
+    for (int part = 0; part < layout.part_count(); ++part) {
+      for (int head = 0; head < layout.parts[part].kv_heads; ++head) {
         for (const Tensor tensor : {Tensor::kKey, Tensor::kValue}) {
-          compare_block(layout, layer, tensor, head, page, slots, reference[page], other[page],
+          compare_block(layout, part, tensor, head, page, slots, reference[page], other[page],
                         result);
         }
       }

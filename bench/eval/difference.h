@@ -60,7 +60,7 @@ void compare_rows(Tensor tensor, int layer, int64_t first_position, int width,
 
 // One number of K (kKey, kKeyScale) or V of a token in its page. Scales have no channel: `channel`
 // is ignored.
-Element kv_element(const KvLayout& layout, const uint8_t* page, int layer, Tensor tensor, int head,
+Element kv_element(const KvLayout& layout, const uint8_t* page, int part, Tensor tensor, int head,
                    int slot, int channel);
 
 }  // namespace cascade::eval

@@ -13,17 +13,17 @@ namespace cascade::eval {
 namespace {
 
 TensorStatistics kv_statistics(const KvLayout& layout, const IdentityRun& run, int64_t tokens,
-                               int layer, Tensor tensor, Tensor scale) {
+                               int part, Tensor tensor, Tensor scale) {
   TensorStatistics statistics;
   for (int64_t token = 0; token < tokens; ++token) {
     const uint8_t* page = run.pages[token / kPageTokens];
     const int slot = static_cast<int>(token % kPageTokens);
-    for (int head = 0; head < layout.kv_heads; ++head) {
-      for (int channel = 0; channel < layout.head_dim; ++channel) {
-        Element element = kv_element(layout, page, layer, tensor, head, slot, channel);
+    for (int head = 0; head < layout.parts[part].kv_heads; ++head) {
+      for (int channel = 0; channel < layout.parts[part].head_dim; ++channel) {
+        Element element = kv_element(layout, page, part, tensor, head, slot, channel);
         // The hash must include the scale even where the numbers are all 0.
         if (channel == 0 && kv_has_scales(layout.type)) {
-          element.bits |= kv_element(layout, page, layer, scale, head, slot, -1).bits << 16;
+          element.bits |= kv_element(layout, page, part, scale, head, slot, -1).bits << 16;
         }
         statistics.add(element);
       }
@@ -78,12 +78,15 @@ std::vector<Json> trace_of(const std::string& run_name, const KvLayout& layout,
     line["tensor"] = to_string(tensor);
     lines.push_back(std::move(line));
   };
-  for (int layer = 0; layer < layout.layers; ++layer) {
-    add(layer, Tensor::kKey,
-        kv_statistics(layout, run, tokens, layer, Tensor::kKey, Tensor::kKeyScale));
-    add(layer, Tensor::kValue,
-        kv_statistics(layout, run, tokens, layer, Tensor::kValue, Tensor::kValueScale));
-    if (run.layers.states.empty()) continue;
+  const int states = static_cast<int>(run.layers.states.size());
+  for (int layer = 0; layer < std::max(states, layout.part_count()); ++layer) {
+    if (layer < layout.part_count()) {
+      add(layer, Tensor::kKey,
+          kv_statistics(layout, run, tokens, layer, Tensor::kKey, Tensor::kKeyScale));
+      add(layer, Tensor::kValue,
+          kv_statistics(layout, run, tokens, layer, Tensor::kValue, Tensor::kValueScale));
+    }
+    if (layer >= states) continue;
     add(layer, Tensor::kHidden, hidden_statistics(run.layers, layer));
   }
   return lines;

@@ -52,6 +52,9 @@ Work matrix_work(const ModelConfig& config, const Weights& weights, double rows,
       }
     }
   }
+  if (weights.layer_inputs != nullptr) {
+    work += stack_work(weights.layer_inputs->projection, rows);
+  }
   if (head_rows > 0) work += product_work(weights.lm_head(), head_rows);
   return work;
 }
@@ -60,17 +63,18 @@ Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64
                     const AttentionMode& mode) {
   // Each query head multiplies with K and V of every key it sees, and with the index of every page
   // that it may choose.
-  double keys = 0, means = 0;
+  double keys = 0, means = 0;  // times the channels of a head
   for (int layer = 0; layer < static_cast<int>(config.window.size()); ++layer) {
     const AttentionMode of_layer = selecting_mode(mode, layer, config.window[layer]);
+    const double dim = config.attention_shape(layer).head_dim;
     for (int64_t position = begin; position < end; ++position) {
-      keys += static_cast<double>(keys_seen(of_layer, position));
+      keys += dim * static_cast<double>(keys_seen(of_layer, position));
       if (!selects(of_layer, position)) continue;
       const PageRange candidates = select_candidates(position);
-      means += static_cast<double>(kPageClusters * (candidates.end - candidates.begin));
+      means += dim * static_cast<double>(kPageClusters * (candidates.end - candidates.begin));
     }
   }
-  const double ops_of_key = 2.0 * config.head_dim * config.query_heads;
+  const double ops_of_key = 2.0 * config.query_heads;
   const double ops = 2 * ops_of_key * keys, index_ops = ops_of_key * means;
   return type == KvType::kInt8 ? Work{0, ops + index_ops, 0} : Work{ops, index_ops, 0};
 }
@@ -84,22 +88,24 @@ double kv_read_bytes(const ModelConfig& config, const KvLayout& layout, int64_t 
   double bytes = 0;
   for (int layer = 0; layer < static_cast<int>(config.window.size()); ++layer) {
     const AttentionMode of_layer = selecting_mode(mode, layer, config.window[layer]);
+    const KvPartLayout& part = layout.parts[config.attention_shape(layer).kv_part];
+    const double token_bytes = static_cast<double>(part.bytes()) / kPageTokens;
     if (selects(of_layer, depth)) {
       const PageRange candidates = select_candidates(depth);
       const int64_t count = candidates.end - candidates.begin;
       const int64_t common = std::clamp<int64_t>(shared / kPageTokens - candidates.begin, 0, count);
       bytes += static_cast<double>(common + batch * (count - common)) *
-               static_cast<double>(layout.page_index_bytes) * layout.kv_heads;
+               static_cast<double>(part.indexes_bytes());
       // Sequences with common pages may all choose the same ones.
       const int64_t readers = common > 0 ? 1 : batch;
-      bytes += kv_bytes(layout, readers * (keys_seen(of_layer, depth) - 1)) / layout.layers;
+      bytes += token_bytes * static_cast<double>(readers * (keys_seen(of_layer, depth) - 1));
       continue;
     }
     const int64_t first =
         of_layer.window > 0 ? std::max<int64_t>(0, depth + 1 - of_layer.window) : 0;
     const int64_t together = std::max<int64_t>(0, std::min(shared, depth) - first);
     const int64_t apart = depth - first - together;
-    bytes += kv_bytes(layout, together + batch * apart) / layout.layers;
+    bytes += token_bytes * static_cast<double>(together + batch * apart);
   }
   return bytes;
 }

@@ -154,7 +154,7 @@ TEST(LeasedPages, jobs_have_the_bits_of_jobs_with_all_pages_in_memory) {
   EXPECT_FALSE(done.error || done.lost_page);
   // Three pages, each in parts.
   const KvLayout& layout = testing::demo_model().kv_layout;
-  EXPECT_EQ(done.read_bytes, static_cast<int64_t>(3 * layout.layers * layout.part_stride()));
+  EXPECT_EQ(done.read_bytes, static_cast<int64_t>(3 * layout.part_count() * layout.parts[0].stride()));
   EXPECT_LE(done.read_us, done.compute_us);
   EXPECT_EQ(world.first.read_bytes, 0);
   EXPECT_EQ(done.token, world.first.token);
@@ -182,25 +182,25 @@ TEST(LeasedPages, blocks_are_read_alone_and_a_damaged_one_is_named) {
   JobPages job(world.engine().arena, layout, world.engine().files, chain, {index_memory, 3});
   const int layer = 1;
   const auto block_of = [&](int32_t number) {
-    const int head = number % layout.kv_heads;
-    return std::span(world.engine().arena.data(world.pages[number / layout.kv_heads]) +
+    const int head = number % layout.parts[0].kv_heads;
+    return std::span(world.engine().arena.data(world.pages[number / layout.parts[0].kv_heads]) +
                          layout.key_offset(layer, head),
-                     layout.block_bytes());
+                     layout.parts[0].block_bytes());
   };
-  const std::vector<int32_t> numbers = {1, layout.kv_heads, 3 * layout.kv_heads - 1};
+  const std::vector<int32_t> numbers = {1, layout.parts[0].kv_heads, 3 * layout.parts[0].kv_heads - 1};
   for (const int32_t number : numbers) {
     const uint64_t checksum = kv_checksum(block_of(number));
-    std::memcpy(job.indexes()[number / layout.kv_heads] +
-                    layout.block_checksum_offset(layer, number % layout.kv_heads),
+    std::memcpy(job.indexes()[number / layout.parts[0].kv_heads] +
+                    layout.block_checksum_offset(layer, number % layout.parts[0].kv_heads),
                 &checksum, sizeof checksum);
   }
-  const ReadBuffer memory(numbers.size() * layout.block_stride());
+  const ReadBuffer memory(numbers.size() * layout.parts[0].block_stride());
   uint8_t* const to = memory.data();
   ASSERT_TRUE(ok(job.read_blocks(layer, numbers, to)));
   for (size_t i = 0; i < numbers.size(); ++i) {
     const uint8_t* const read =
-        to + i * layout.block_stride() + layout.block_shift(numbers[i] % layout.kv_heads);
-    EXPECT_EQ(std::memcmp(read, block_of(numbers[i]).data(), layout.block_bytes()), 0) << i;
+        to + i * layout.parts[0].block_stride() + layout.parts[0].block_shift(numbers[i] % layout.parts[0].kv_heads);
+    EXPECT_EQ(std::memcmp(read, block_of(numbers[i]).data(), layout.parts[0].block_bytes()), 0) << i;
   }
   EXPECT_GT(job.reading().bytes, 0);
   EXPECT_FALSE(job.failed());

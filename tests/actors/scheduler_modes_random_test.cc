@@ -101,7 +101,7 @@ class ProofModel {
     if (page == wire::kUnseenPage) return nullptr;
     // The first bytes of the token's own values, which lie in one row (kernels/kv_format.h).
     const KvLayout& layout = testing::demo_model().kv_layout;
-    const size_t row = layout.value_block_bytes / kPageTokens;
+    const size_t row = layout.parts[0].value_block_bytes / kPageTokens;
     static_assert(sizeof(Proof) == 16);
     EXPECT_GE(row, sizeof(Proof));
     return arena_.data(page) + layout.value_offset(0, 0) + size_t(position % kPageTokens) * row;

@@ -18,12 +18,13 @@ constexpr int64_t kSliceTokens = 128;  // three pages at once
 KvLayout small_layout() {
   KvLayout layout;
   layout.type = KvType::kInt8;
-  layout.layers = 3;
-  layout.kv_heads = 2;
-  layout.head_dim = 64;
-  layout.key_block_bytes = 4224;
-  layout.value_block_bytes = 4224;
-  layout.page_index_bytes = 140;
+  for (int part = 0; part < 3; ++part) {
+    layout.append({.kv_heads = 2,
+                   .head_dim = 64,
+                   .key_block_bytes = 4224,
+                   .value_block_bytes = 4224,
+                   .page_index_bytes = 140});
+  }
   return layout;
 }
 
@@ -64,18 +65,18 @@ TEST(SpilledChain, keeps_the_first_pages_and_the_latest_in_memory_and_reads_the_
   }
   EXPECT_EQ(absent, (std::vector<int32_t>{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}));
   const KvLayout layout = small_layout();
-  const ReadBuffer memory(absent.size() * layout.part_stride());
+  const ReadBuffer memory(absent.size() * layout.parts[0].stride());
   uint8_t* const to = memory.data();
-  for (int layer = 0; layer < layout.layers; ++layer) {
+  for (int layer = 0; layer < layout.part_count(); ++layer) {
     ASSERT_TRUE(chain->read(layer, absent, to).ok());
     for (size_t i = 0; i < absent.size(); ++i) {
-      for (size_t at = 0; at < layout.part_bytes(); ++at) {
-        ASSERT_EQ(to[i * layout.part_stride() + at],
-                  pattern(absent[i], layer * layout.part_bytes() + at));
+      for (size_t at = 0; at < layout.parts[0].bytes(); ++at) {
+        ASSERT_EQ(to[i * layout.parts[0].stride() + at],
+                  pattern(absent[i], layer * layout.parts[0].bytes() + at));
       }
     }
   }
-  EXPECT_EQ(chain->bytes_read(), absent.size() * layout.part_stride() * layout.layers);
+  EXPECT_EQ(chain->bytes_read(), absent.size() * layout.parts[0].stride() * layout.part_count());
 }
 
 TEST(SpilledChain, brings_a_page_back_that_is_written_to_in_the_middle) {

@@ -48,8 +48,8 @@ class AbsentChain : public KvPartReader {
         pages_.push_back(memory_.back().get());
         indexes_.push_back(memory_.back().get());
       }
-      for (int layer = 0; layer < layout.layers; ++layer) {
-        for (int head = 0; head < layout.kv_heads; ++head) {
+      for (int layer = 0; layer < layout.part_count(); ++layer) {
+        for (int head = 0; head < layout.parts[0].kv_heads; ++head) {
           float key[kPassDim], value[kPassDim];
           for (float& x : key) x = static_cast<float>(random.unit() * 4 - 2);
           for (float& x : value) x = static_cast<float>(random.unit() * 4 - 2);
@@ -67,8 +67,8 @@ class AbsentChain : public KvPartReader {
     for (const int32_t page : pages) {
       EXPECT_EQ(pages_[page], nullptr);
       EXPECT_TRUE(parts_read.insert({layer, page}).second || reads_again) << "a part is read twice";
-      std::memcpy(to, memory_[page].get() + layout_.part_bytes() * layer, layout_.part_bytes());
-      to += layout_.part_stride();
+      std::memcpy(to, memory_[page].get() + layout_.parts[0].bytes() * layer, layout_.parts[0].bytes());
+      to += layout_.parts[0].stride();
     }
     return {};
   }
@@ -77,14 +77,14 @@ class AbsentChain : public KvPartReader {
   Status read_blocks(int layer, std::span<const int32_t> blocks, uint8_t* to) override {
     if (++reads_ == fails_at) return Error{ErrorCode::kIo, "file", "cannot be read"};
     for (const int32_t block : blocks) {
-      const int page = block / layout_.kv_heads, head = block % layout_.kv_heads;
+      const int page = block / layout_.parts[0].kv_heads, head = block % layout_.parts[0].kv_heads;
       EXPECT_EQ(pages_[page], nullptr);
       parts_read.insert({layer, page});
       EXPECT_TRUE(blocks_read.insert({layer, block}).second || reads_again);
-      std::memset(to, 0xff, layout_.block_stride());
-      std::memcpy(to + layout_.block_shift(head),
-                  memory_[page].get() + layout_.key_offset(layer, head), layout_.block_bytes());
-      to += layout_.block_stride();
+      std::memset(to, 0xff, layout_.parts[0].block_stride());
+      std::memcpy(to + layout_.parts[0].block_shift(head),
+                  memory_[page].get() + layout_.key_offset(layer, head), layout_.parts[0].block_bytes());
+      to += layout_.parts[0].block_stride();
     }
     return {};
   }
@@ -115,8 +115,8 @@ class AbsentChain : public KvPartReader {
  private:
   void index(uint8_t* page) const {
     std::vector<float> scratch(index_page_scratch_floats(kPassDim));
-    for (int layer = 0; layer < layout_.layers; ++layer) {
-      for (int head = 0; head < layout_.kv_heads; ++head) {
+    for (int layer = 0; layer < layout_.part_count(); ++layer) {
+      for (int head = 0; head < layout_.parts[0].kv_heads; ++head) {
         index_page(layout_.type, kPassDim, page + layout_.key_offset(layer, head), scratch.data(),
                    page + layout_.index_offset(layer, head));
       }

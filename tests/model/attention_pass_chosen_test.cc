@@ -28,7 +28,7 @@ TEST(AttentionPass, over_absent_pages_chooses_before_it_reads_and_has_the_same_b
   for (const KvType type : kKvTypes) {
     for (const size_t stage_splits : {1, 2, 100}) {
       const KvLayout layout = kv_layout(config_with_windows(), type);
-      const size_t stage_bytes = stage_splits * kSplitKeys / kPageTokens * layout.part_stride();
+      const size_t stage_bytes = stage_splits * kSplitKeys / kPageTokens * layout.parts[0].stride();
       Passes passes(type, stage_bytes, 1 + static_cast<int>(random.below(3)),
                     stage_splits == 2 ? 0 : kAlwaysBlocks);
       AbsentChain a(random, layout), b(random, layout), c(random, layout);

@@ -35,7 +35,7 @@ TEST(AttentionPass, over_absent_pages_gives_the_bits_of_a_pass_in_memory) {
   for (const KvType type : kKvTypes) {
     for (const size_t stage_splits : {1, 2, 100}) {
       const KvLayout layout = kv_layout(config_with_windows(), type);
-      const size_t stage_bytes = stage_splits * kSplitKeys / kPageTokens * layout.part_stride();
+      const size_t stage_bytes = stage_splits * kSplitKeys / kPageTokens * layout.parts[0].stride();
       Passes passes(type, stage_bytes, 1 + static_cast<int>(random.below(3)));
       AbsentChain a(random, layout), b(random, layout), c(random, layout);
       b.reads_again = true;

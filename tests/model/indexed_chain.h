@@ -33,8 +33,8 @@ struct IndexedChain {
       pages.push_back(memory.back().get());
       std::memset(pages.back(), 0, layout.indexed_page_bytes());
       std::vector<float> scratch(index_page_scratch_floats(kChoosingDim));
-      for (int layer = 0; layer < layout.layers; ++layer) {
-        for (int head = 0; head < layout.kv_heads; ++head) {
+      for (int layer = 0; layer < layout.part_count(); ++layer) {
+        for (int head = 0; head < layout.parts[0].kv_heads; ++head) {
           uint8_t* keys = pages.back() + layout.key_offset(layer, head);
           for (size_t i = 0; i < 64 * kChoosingDim; ++i) {
             const auto x = static_cast<float>(random.unit() * 4 - 2);

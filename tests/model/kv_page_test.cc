@@ -19,11 +19,12 @@ class KvPage : public ::testing::TestWithParam<KvType> {
     const auto rounded = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
     KvLayout layout;
     layout.type = GetParam();
-    layout.layers = 2;
-    layout.kv_heads = 3;
-    layout.head_dim = head_dim;
-    layout.key_block_bytes = rounded(key_block_bytes(layout.type, head_dim));
-    layout.value_block_bytes = rounded(value_block_bytes(layout.type, head_dim));
+    for (int part = 0; part < 2; ++part) {
+      layout.append({.kv_heads = 3,
+                     .head_dim = head_dim,
+                     .key_block_bytes = rounded(key_block_bytes(layout.type, head_dim)),
+                     .value_block_bytes = rounded(value_block_bytes(layout.type, head_dim))});
+    }
     return layout;
   }
 };
@@ -37,8 +38,8 @@ TEST_P(KvPage, without_later_slots_is_as_if_these_had_never_been_written) {
     for (const int count : {0, 1, 3, 4, 15, 16, 17, 63, 64}) {
       std::vector<uint8_t> full(layout.page_bytes()), wanted(layout.page_bytes());
       for (int token = 0; token < kPageTokens; ++token) {
-        for (int layer = 0; layer < layout.layers; ++layer) {
-          for (int head = 0; head < layout.kv_heads; ++head) {
+        for (int layer = 0; layer < layout.part_count(); ++layer) {
+          for (int head = 0; head < layout.parts[0].kv_heads; ++head) {
             std::vector<float> key, value;
             for (int i = 0; i < head_dim; ++i) {
               key.push_back(static_cast<float>(random.below(200)) - 100.0f);

@@ -72,7 +72,7 @@ TEST(ModelLoad, reads_the_demo_model) {
   EXPECT_EQ(tokens["eos_token"], "<|im_end|>");
   EXPECT_FALSE(tokens.contains("bos_token")) << "null in the file";
   EXPECT_EQ((*model)->generation.end_tokens, (std::vector<int32_t>{8185, 8183}));
-  EXPECT_EQ((*model)->kv_layout.kv_heads, 2);
+  EXPECT_EQ((*model)->kv_layout.parts[0].kv_heads, 2);
 }
 
 TEST(ModelLoad, reads_the_long_model) {

@@ -44,7 +44,7 @@ struct RandomPages {
 
 std::vector<uint8_t> index_of(const KvLayout& layout, const uint8_t* page, int layer) {
   const uint8_t* begin = page + layout.index_offset(layer, 0);
-  return {begin, begin + layout.page_index_bytes * layout.kv_heads};
+  return {begin, begin + layout.parts[0].page_index_bytes * layout.parts[0].kv_heads};
 }
 
 std::vector<std::vector<uint8_t>> indexes_of(const KvLayout& layout, const RandomPages& of,
@@ -58,11 +58,11 @@ std::vector<std::vector<uint8_t>> indexes_of(const KvLayout& layout, const Rando
 std::vector<uint8_t> expected_index(const KvLayout& layout, const uint8_t* page, int layer) {
   std::vector<float> scratch(index_page_scratch_floats(kIndexedDim));
   std::vector<uint8_t> expected;
-  for (int head = 0; head < layout.kv_heads; ++head) {
-    std::vector<uint8_t> of_head(layout.page_index_bytes);
+  for (int head = 0; head < layout.parts[0].kv_heads; ++head) {
+    std::vector<uint8_t> of_head(layout.parts[0].page_index_bytes);
     const uint8_t* const block = page + layout.key_offset(layer, head);
     index_page(layout.type, kIndexedDim, block, scratch.data(), of_head.data());
-    const uint64_t checksum = packed_checksum({block, layout.block_bytes()});
+    const uint64_t checksum = packed_checksum({block, layout.parts[0].block_bytes()});
     std::memcpy(of_head.data() + of_head.size() - sizeof checksum, &checksum, sizeof checksum);
     expected.insert(expected.end(), of_head.begin(), of_head.end());
   }
@@ -119,10 +119,10 @@ TEST(PageIndexer, sequences_that_share_pages_index_them_together) {
   ThreadPool pool(2);
   PageIndexer indexer(layout, pool);
   indexer.begin(rows, slices);
-  for (int layer = 0; layer < layout.layers; ++layer) ASSERT_TRUE(indexer.index(layer).ok());
+  for (int layer = 0; layer < layout.part_count(); ++layer) ASSERT_TRUE(indexer.index(layer).ok());
   EXPECT_EQ(first, 3);
   EXPECT_EQ(second, 4);
-  for (int layer = 0; layer < layout.layers; ++layer) {
+  for (int layer = 0; layer < layout.part_count(); ++layer) {
     for (int page = 0; page < 4; ++page) {
       EXPECT_EQ(index_of(layout, shared.pages[page], layer),
                 expected_index(layout, shared.pages[page], layer));
@@ -140,8 +140,8 @@ class PartsOfPages : public KvPartReader {
     if (++reads == fails_at) return Error{ErrorCode::kIo, "file", "cannot be read"};
     for (const int32_t page : pages) {
       ++parts;
-      std::memcpy(to, of_.pages[page] + layout_.part_bytes() * layer, layout_.part_bytes());
-      to += layout_.part_stride();
+      std::memcpy(to, of_.pages[page] + layout_.parts[0].bytes() * layer, layout_.parts[0].bytes());
+      to += layout_.parts[0].stride();
     }
     return {};
   }
@@ -184,10 +184,10 @@ TEST(PageIndexer, reads_the_keys_of_absent_pages_once) {
       const std::vector<Slice> slices = {chain.slice()};
       const auto next_before = index_of(layout, chain.indexes.pages[5], 0);
       ThreadPool pool(2);
-      PageIndexer indexer(layout, pool, parts_at_once * layout.part_stride());
+      PageIndexer indexer(layout, pool, parts_at_once * layout.parts[0].stride());
       indexer.begin(std::vector<SliceRow>{{0, chain.position, true}}, slices);
       EXPECT_TRUE(indexer.reads());
-      for (int layer = 0; layer < layout.layers; ++layer) {
+      for (int layer = 0; layer < layout.part_count(); ++layer) {
         ASSERT_TRUE(indexer.index(layer).ok());
         for (int page = 0; page < 5; ++page) {
           EXPECT_EQ(index_of(layout, chain.indexes.pages[page], layer),
@@ -196,7 +196,7 @@ TEST(PageIndexer, reads_the_keys_of_absent_pages_once) {
         }
       }
       EXPECT_EQ(chain.count, 5);
-      EXPECT_EQ(chain.reader.parts, 3 * layout.layers);
+      EXPECT_EQ(chain.reader.parts, 3 * layout.part_count());
       EXPECT_EQ(chain.reader.waits, chain.reader.reads) << "nothing is computed meanwhile";
       EXPECT_EQ(index_of(layout, chain.indexes.pages[5], 0), next_before) << "the slice's own page";
     }
@@ -208,21 +208,21 @@ TEST(PageIndexer, that_cannot_read_counts_nothing_and_can_begin_again) {
   const KvLayout layout = indexed_layout(KvType::kInt8);
   ThreadPool pool(2);
   PageIndexer indexer(layout, pool, 1);
-  for (int failing = 1; failing <= 3 * layout.layers; ++failing) {
+  for (int failing = 1; failing <= 3 * layout.part_count(); ++failing) {
     HalfAbsent chain(random, layout);
     const std::vector<Slice> slices = {chain.slice()};
     const std::vector<SliceRow> rows = {{0, chain.position, true}};
     chain.reader.fails_at = failing;
     indexer.begin(rows, slices);
     Status indexed;
-    for (int layer = 0; layer < layout.layers && indexed.ok(); ++layer) {
+    for (int layer = 0; layer < layout.part_count() && indexed.ok(); ++layer) {
       indexed = indexer.index(layer);
     }
     ASSERT_FALSE(indexed.ok()) << failing;
     EXPECT_EQ(indexed.error().message, "cannot be read");
     EXPECT_EQ(chain.count, 0);
     indexer.begin(rows, slices);
-    for (int layer = 0; layer < layout.layers; ++layer) ASSERT_TRUE(indexer.index(layer).ok());
+    for (int layer = 0; layer < layout.part_count(); ++layer) ASSERT_TRUE(indexer.index(layer).ok());
     EXPECT_EQ(chain.count, 5);
     EXPECT_EQ(index_of(layout, chain.indexes.pages[2], 1),
               expected_index(layout, chain.pages.pages[2], 1));

@@ -77,8 +77,8 @@ TEST(KvLayout, blocks_lie_one_behind_the_other_in_whole_cache_lines) {
       ModelConfig config = tiny_config();
       config.head_dim = head_dim;
       const KvLayout layout = kv_layout(config, type);
-      EXPECT_GE(layout.key_block_bytes, key_block_bytes(type, head_dim));
-      EXPECT_GE(layout.value_block_bytes, value_block_bytes(type, head_dim));
+      EXPECT_GE(layout.parts[0].key_block_bytes, key_block_bytes(type, head_dim));
+      EXPECT_GE(layout.parts[0].value_block_bytes, value_block_bytes(type, head_dim));
       std::vector<size_t> begins;
       for (int layer = 0; layer < config.layers; ++layer) {
         for (int head = 0; head < config.kv_heads; ++head) {
@@ -90,7 +90,7 @@ TEST(KvLayout, blocks_lie_one_behind_the_other_in_whole_cache_lines) {
       for (size_t i = 0; i < begins.size(); ++i) {
         EXPECT_EQ(begins[i] % 64, 0u);
         const size_t end = i + 1 < begins.size() ? begins[i + 1] : layout.page_bytes();
-        EXPECT_EQ(end - begins[i], i % 2 == 0 ? layout.key_block_bytes : layout.value_block_bytes);
+        EXPECT_EQ(end - begins[i], i % 2 == 0 ? layout.parts[0].key_block_bytes : layout.parts[0].value_block_bytes);
       }
     }
   }

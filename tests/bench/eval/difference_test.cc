@@ -45,7 +45,7 @@ struct Chains {
   // The first byte of one number in the second chain.
   uint8_t& at(int layer, Tensor tensor, int head, int position, int channel) {
     const bool key = tensor == Tensor::kKey || tensor == Tensor::kKeyScale;
-    const int slot = position % kPageTokens, dim = layout.head_dim;
+    const int slot = position % kPageTokens, dim = layout.parts[0].head_dim;
     size_t offset = key ? layout.key_offset(layer, head) : layout.value_offset(layer, head);
     if (channel < 0) {
       offset += kv_scales_offset(key ? dim : padded_head_dim(dim)) + slot * sizeof(uint16_t);

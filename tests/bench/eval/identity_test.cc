@@ -213,7 +213,7 @@ TEST(Trace, tells_runs_apart_only_where_they_differ) {
   EXPECT_EQ(trace_of("run", model->kv_layout, *variant, tokens), before);
   ASSERT_EQ(before.size(), 3u * 8);
   // The scale of the second token's V.
-  const size_t scales = kv_scales_offset(padded_head_dim(model->kv_layout.head_dim));
+  const size_t scales = kv_scales_offset(padded_head_dim(model->kv_layout.parts[0].head_dim));
   variant->pages[0][model->kv_layout.value_offset(2, 0) + scales + sizeof(uint16_t)] ^= 1;
   const auto after = trace_of("run", model->kv_layout, *variant, tokens);
   for (size_t i = 0; i < before.size(); ++i) {

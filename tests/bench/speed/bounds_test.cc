@@ -25,6 +25,12 @@ Weights two_layers(WeightType type) {
   }
   return weights;
 }
+KvLayout layout_of(int parts, const KvPartLayout& part) {
+  KvLayout layout;
+  for (int i = 0; i < parts; ++i) layout.append(part);
+  return layout;
+}
+
 constexpr double kLayerWeights = 256 * 256 + 256 * 128 + 256 * 256 + 256 * 128;
 constexpr double kHeadWeights = 32 * 256;
 
@@ -133,8 +139,8 @@ TEST(Bounds, tokens_that_select_see_chosen_pages_and_all_indexes) {
   EXPECT_EQ(work.int8_ops, (6411 + seen) * kKeyOps + 84 * 4 * kKeyOps / 2);
   EXPECT_EQ(attention_work(config, KvType::kF32, 1000, 1001, mode).f32_ops, 2 * 1001 * kKeyOps)
       << "there is little to choose from";
-  KvLayout layout = {.layers = 2, .kv_heads = 1, .key_block_bytes = 640, .value_block_bytes = 640};
-  layout.page_index_bytes = 140;
+  const KvLayout layout = layout_of(
+      2, {.kv_heads = 1, .key_block_bytes = 640, .value_block_bytes = 640, .page_index_bytes = 140});
   EXPECT_EQ(kv_read_bytes(config, layout, 3, 6410, 0, mode),
             3 * 20 * 6410 + 3 * (84 * 140 + 20 * (seen - 1)));
   EXPECT_EQ(kv_read_bytes(config, layout, 3, 6410, 21 * 64, mode),
@@ -161,11 +167,8 @@ TEST(Bounds, the_time_is_that_of_reading_or_of_computing) {
 }
 
 TEST(Bounds, bytes_of_k_and_v_are_a_tokens_share_of_a_page) {
-  KvLayout layout;
-  layout.layers = 3;
-  layout.kv_heads = 2;
-  layout.key_block_bytes = 64 * 32;
-  layout.value_block_bytes = 64 * 48;
+  const KvLayout layout =
+      layout_of(3, {.kv_heads = 2, .key_block_bytes = 64 * 32, .value_block_bytes = 64 * 48});
   EXPECT_EQ(kv_bytes(layout, 1), 3 * 2 * (32 + 48));
   EXPECT_EQ(kv_bytes(layout, 64), static_cast<double>(layout.page_bytes()));
   EXPECT_EQ(kv_bytes(layout, 100), 100 * kv_bytes(layout, 1));
@@ -173,10 +176,9 @@ TEST(Bounds, bytes_of_k_and_v_are_a_tokens_share_of_a_page) {
 }
 
 TEST(Bounds, a_step_reads_what_its_windows_show_and_what_is_shared_once) {
-  KvLayout layout;
-  layout.layers = 2;
-  layout.kv_heads = 1;
-  layout.key_block_bytes = layout.value_block_bytes = 64 * 8;  // 8 bytes a token
+  // 8 bytes a token for K, and as many for V.
+  const KvLayout layout =
+      layout_of(2, {.kv_heads = 1, .key_block_bytes = 64 * 8, .value_block_bytes = 64 * 8});
   ModelConfig config;
   config.window = {0, 0};
   EXPECT_EQ(kv_read_bytes(config, layout, 1, 100, 0), 2 * 16 * 100);

@@ -69,6 +69,14 @@ MINISTRAL3 = {
         "llama_4_scaling_beta": 0.1,
     },
 }
+GEMMA4 = {
+    **COMMON,
+    "model_type": "gemma4_text",
+    "num_hidden_layers": 6,
+    "head_dim": 16,
+    "sliding_window": 40,
+    "vocab_size_per_layer_input": 260,
+}
 VISION = {
     "hidden_size": 16,
     "intermediate_size": 16,
@@ -139,6 +147,58 @@ FURTHER = {
             "query_pre_attn_scalar": 8,
         },
         "vision_config": {"model_type": "siglip_vision_model", **VISION},
+    },
+    # The last three layers use K and V of earlier ones, and have wider MLPs.
+    "gemma4-shared": {
+        **GEMMA4,
+        "global_head_dim": 32,
+        "hidden_size_per_layer_input": 8,
+        "layer_types": ["sliding_attention", "full_attention"] * 3,
+        "num_kv_shared_layers": 3,
+        "use_double_wide_mlp": True,
+        "final_logit_softcapping": 30.0,
+    },
+    # Full layers with fewer KV heads, and V from the projection of K; no inputs of single layers.
+    "gemma4-alike": {
+        **GEMMA4,
+        "global_head_dim": 24,
+        "hidden_size_per_layer_input": 0,
+        "attention_k_eq_v": True,
+        "num_global_key_value_heads": 1,
+    },
+    "gemma4-moe": {
+        **GEMMA4,
+        "global_head_dim": 32,
+        "num_hidden_layers": 3,
+        "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+        "hidden_size_per_layer_input": 0,
+        "attention_k_eq_v": True,
+        "num_global_key_value_heads": 1,
+        "enable_moe_block": True,
+        "num_experts": 9,
+        "top_k_experts": 3,
+        "moe_intermediate_size": 24,
+    },
+    "gemma4-vision": {
+        "model_type": "gemma4",
+        "text_config": {
+            **GEMMA4,
+            "num_hidden_layers": 3,
+            "global_head_dim": 32,
+            "hidden_size_per_layer_input": 16,
+            "layer_types": ["full_attention", "sliding_attention", "full_attention"],
+            "num_kv_shared_layers": 1,
+        },
+        "vision_config": {
+            "hidden_size": 16,
+            "intermediate_size": 16,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "num_key_value_heads": 2,
+            "head_dim": 8,
+            "patch_size": 4,
+            "position_embedding_size": 16,
+        },
     },
     "mixtral": {
         **COMMON,
@@ -216,8 +276,9 @@ def auto_class(config):
 
 def load(folder, device):
     config = transformers.AutoConfig.from_pretrained(folder)
-    # The families' default is outside our vocabulary.
-    config.get_text_config().pad_token_id = None
+    # The families' default is outside our vocabulary, but Gemma 4 needs it.
+    if "gemma4" not in config.model_type:
+        config.get_text_config().pad_token_id = None
     # transformers chooses the list for long or for short prompts by the current length of a
     # sequence; here a model has only one list, the one for long prompts.
     rope = getattr(config, "rope_parameters", None) or {}
@@ -234,9 +295,9 @@ def load(folder, device):
     cap = getattr(config, "attn_logit_softcapping", None)
     gemma3.eager_attention_forward = functools.partial(EAGER_ATTENTION, softcap=cap)
     # If the weights are bf16, as in every checkpoint of Gemma 3, this factor is bf16 as well; only
-    # in a model that is read as another type it is not.
+    # in a model that is read as another type it is not. With Gemma 4 we do not round, as llama.cpp.
     embedding = model.get_input_embeddings()
-    if hasattr(embedding, "embed_scale"):
+    if hasattr(embedding, "embed_scale") and "gemma4" not in config.model_type:
         embedding.embed_scale = embedding.embed_scale.to(torch.bfloat16).float()
     # Experts in MXFP4 become bf16, whatever the type that was asked for.
     return model.to(device).float().eval()
@@ -285,13 +346,15 @@ def make(folder, config):
     parsed = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
     model = auto_class(parsed).from_config(parsed)
     for key, tensor in model.named_parameters():
-        centre, spread = (1.0, 0.2) if "norm" in key else (0.0, 0.3)
+        centre, spread = (1.0, 0.2) if "norm" in key or "scale" in key else (0.0, 0.3)
         if tensor.dim() >= 2:
             spread = 0.5 if "embed" in key else 1.6 / tensor.shape[-1] ** 0.5
         tensor.data.normal_(centre, spread)
     for key, buffer in model.named_buffers():
         if key.endswith("e_score_correction_bias"):
             buffer.data.normal_(0.0, 0.1)
+        if key.endswith("layer_scalar"):
+            buffer.data.normal_(1.0, 0.2)
     model.to(torch.bfloat16).save_pretrained(folder)
 
 
@@ -319,7 +382,7 @@ def main(fixtures):
     torch.backends.cuda.matmul.allow_tf32 = False
     device = "cuda" if torch.cuda.is_available() else "cpu"
     fixtures = pathlib.Path(fixtures)
-    tokenizer = next(fixtures.glob("*/tokenizer.json"))
+    tokenizer = fixtures / "qwen3-moe" / "tokenizer.json"
     for name, config in FURTHER.items():
         if not (fixtures / name).exists():
             make(fixtures / name, config)
