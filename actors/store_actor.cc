@@ -29,9 +29,9 @@ constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
 constexpr uint64_t kRoomShare = 64;
 
 // A part of a stored page is a layer, if the page's header has room for that many.
-size_t parts_of(const KvLayout& layout) {
+std::vector<uint32_t> parts_of(const KvLayout& layout) {
   const auto layers = static_cast<size_t>(layout.layers);
-  return layers <= kKvPartsMax ? layers : 1;
+  return equal_parts(layout.page_bytes(), layers <= kKvPartsMax ? layers : 1);
 }
 
 // Our own messages name digests in hex; anything else is a bug.
@@ -142,7 +142,7 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   const Status appended = durable_->kv().append(run, clock_.wall_us());
   const bool full = !appended.ok() && appended.error().code == ErrorCode::kResourceExhausted;
   if (!full || appended.error().field != "max_disk") return appended;
-  const uint64_t record = kv_record_bytes(run.page_bytes, run.parts);
+  const uint64_t record = kv_record_bytes(run.parts);
   uint64_t bytes = 0;
   Digest stored_end = run.parent;
   for (const RunPage& page : pages) {

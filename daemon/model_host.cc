@@ -258,7 +258,7 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   if (store_) {
     const KvOptions& kv = store_->kv().options();
     scheduler.disk.page_bytes = static_cast<int64_t>(kv_record_bytes(
-        model_->kv_layout.page_bytes(), static_cast<size_t>(model_->config.layers)));
+        equal_parts(model_->kv_layout.page_bytes(), static_cast<size_t>(model_->config.layers))));
     // Each file has a block before its pages.
     const uint64_t files = kv.disk_bytes_max / kv.file_bytes_max + 1;
     scheduler.disk.bytes_max = static_cast<int64_t>(
