@@ -28,11 +28,6 @@ constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
 // When the disk's budget is full, 1 / kRoomShare of it is freed at once.
 constexpr uint64_t kRoomShare = 64;
 
-// A part of a stored page is a layer, if the page's header has room for that many.
-size_t parts_of(const KvLayout& layout) {
-  return layout.parts.size() <= kKvPartsMax ? layout.parts.size() : 1;
-}
-
 // Our own messages name digests in hex; anything else is a bug.
 Digest digest(const std::string& hex) {
   const auto parsed = Digest::from_hex(hex);
@@ -136,12 +131,12 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   run.position = store.position;
   run.page_bytes = layout_.page_bytes();
   run.pages = pages;
-  run.parts = parts_of(layout_);
+  run.parts = parts_;
   run.attention = store.attention;
   const Status appended = durable_->kv().append(run, clock_.wall_us());
   const bool full = !appended.ok() && appended.error().code == ErrorCode::kResourceExhausted;
   if (!full || appended.error().field != "max_disk") return appended;
-  const uint64_t record = kv_record_bytes(run.page_bytes, run.parts);
+  const uint64_t record = kv_record_bytes(run.parts);
   uint64_t bytes = 0;
   Digest stored_end = run.parent;
   for (const RunPage& page : pages) {
@@ -191,7 +186,7 @@ void StoreActor::work(const wire::LoadPages& load, const Send& send) {
       keys.push_back(digest(page.key));
       pages.push_back({keys.back(), page.token_ids, arena_->data(page.page)});
     }
-    PagesRead read = durable_->kv().read(layout_.page_bytes(), pages, parts_of(layout_));
+    PagesRead read = durable_->kv().read(layout_.page_bytes(), pages, parts_);
     done.good = static_cast<int64_t>(read.good);
     done.error = std::move(read.error);
     keys.resize(read.good);
@@ -216,7 +211,7 @@ void StoreActor::work(const wire::LeasePages& lease, const Send& send) {
     leased.error = unsupported("state_dir", "the daemon keeps nothing on disk");
   for (const std::string& key : lease.keys) {
     if (leased.error) break;
-    const auto number = durable_->kv().lease(digest(key), layout_.page_bytes(), parts_of(layout_));
+    const auto number = durable_->kv().lease(digest(key), layout_.page_bytes(), parts_);
     leased.leases.push_back(number.ok() ? *number : wire::PagesLeased::kNone);
     if (number.ok() || number.error().code == ErrorCode::kNotFound) continue;
     if (number.error().code != ErrorCode::kDataCorrupt) leased.error = number.error();

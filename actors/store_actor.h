@@ -29,6 +29,7 @@ class StoreActor {
         durable_(&store),
         arena_(&arena),
         layout_(layout),
+        parts_(parts_of_layers(layout.part_sizes())),
         clock_(clock),
         upkeep_(store) {}
 
@@ -96,6 +97,7 @@ class StoreActor {
   Store* durable_ = nullptr;
   const PageArena* arena_ = nullptr;
   const KvLayout layout_{};
+  const std::vector<uint32_t> parts_;  // the sizes of a page's parts on disk
   const Clock& clock_;
   std::vector<Waiting> waiting_;
   std::vector<wire::Message> forgetting_;  // sent when forget_step() is finished

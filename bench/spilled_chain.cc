@@ -177,9 +177,9 @@ Status SpilledChain::read_part(int part, int32_t page, uint8_t* to) const {
   CHECK(spilled_[page]);
   const KvPartLayout& of = layout_.parts[part];
   const size_t stride = of.stride();
-  ASSIGN_OR_RETURN(const uint64_t read,
-                   read_parts_fully(system_file_calls(), file_.fd(), {{to, stride}},
-                                    offset(page, part), kWhat));
+  ASSIGN_OR_RETURN(
+      const uint64_t read,
+      read_parts_fully(system_file_calls(), file_.fd(), {{to, stride}}, offset(page, part), kWhat));
   const bool good = read == stride && packed_checksum({to, of.bytes()}) ==
                                           checksums_[page * layout_.part_count() + part];
   if (good) return {};

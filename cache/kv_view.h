@@ -60,6 +60,12 @@ struct KvLayout {
   size_t page_bytes() const {
     return parts.empty() ? 0 : parts.back().begin + parts.back().bytes();
   }
+  // The bytes of each part.
+  std::vector<uint32_t> part_sizes() const {
+    std::vector<uint32_t> sizes;
+    for (const KvPartLayout& part : parts) sizes.push_back(static_cast<uint32_t>(part.bytes()));
+    return sizes;
+  }
   // The offset of the keys of `head` in `part`; the values follow them.
   size_t key_offset(int part, int head) const {
     return parts[part].begin + head * parts[part].block_bytes();

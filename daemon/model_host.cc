@@ -257,8 +257,8 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   scheduler.keep_pages = store_ != nullptr;
   if (store_) {
     const KvOptions& kv = store_->kv().options();
-    scheduler.disk.page_bytes = static_cast<int64_t>(kv_record_bytes(
-        model_->kv_layout.page_bytes(), model_->kv_layout.parts.size()));
+    scheduler.disk.page_bytes =
+        static_cast<int64_t>(kv_record_bytes(parts_of_layers(model_->kv_layout.part_sizes())));
     // Each file has a block before its pages.
     const uint64_t files = kv.disk_bytes_max / kv.file_bytes_max + 1;
     scheduler.disk.bytes_max = static_cast<int64_t>(

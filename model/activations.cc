@@ -65,8 +65,8 @@ ActivationSizes activation_sizes(const ModelConfig& config, bool quantized, int 
   sizes.qkv = size_t(qkv_floats(config));
   sizes.attention = panels(q_size);
   const std::vector<bool>& mixtures = config.mixture.layers;
-  const bool has_mlp = mixtures.empty() || config.mixture.beside_mlp ||
-                       std::ranges::count(mixtures, false) > 0;
+  const bool has_mlp =
+      mixtures.empty() || config.mixture.beside_mlp || std::ranges::count(mixtures, false) > 0;
   sizes.beside = config.mixture.beside_mlp ? panels(config.hidden_size) : 0;
   sizes.gate_up = has_mlp ? 2 * panels(mlp_size_max(config)) : 0;
   sizes.output = panels(config.hidden_size);

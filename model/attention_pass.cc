@@ -174,8 +174,7 @@ void AttentionPass::begin_reading() {
   if (totals_rows_ < rows_.size()) {
     totals_rows_ = 0;
     totals_ = {};  // before the allocation, which may throw: there is never room for both
-    totals_ = allocate_aligned(sizeof(float) * rows_.size() * config_.query_heads *
-                               total_floats());
+    totals_ = allocate_aligned(sizeof(float) * rows_.size() * config_.query_heads * total_floats());
     totals_rows_ = rows_.size();
   }
   // A choice is known in its layer alone, and there is one stream. The indexer must not read at the
@@ -327,8 +326,8 @@ void AttentionPass::add_pieces(const Sequence& sequence, int part, bool blocks,
   const size_t stride = blocks ? of.block_stride() : of.stride();
   for (const Stage& stage : stages) {
     if (stage.absent.empty()) continue;
-    pieces.push_back({slices_[sequence.slice].absent, part, stage.absent,
-                      stage.absent.size() * stride, blocks});
+    pieces.push_back(
+        {slices_[sequence.slice].absent, part, stage.absent, stage.absent.size() * stride, blocks});
   }
 }
 

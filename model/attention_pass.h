@@ -113,16 +113,16 @@ class AttentionPass {
     int slice;
     bool chooses;             // a row selects in some layer
     std::vector<View> views;  // one for each of windows_
-    // [most KV heads, pages]: those of the stage in progress. Where whole parts are read, the pages of
-    // the first head are those of all.
+    // [most KV heads, pages]: those of the stage in progress. Where whole parts are read, the pages
+    // of the first head are those of all.
     std::vector<const uint8_t*> pages;
     size_t page_count;
   };
   struct Group {
     AttentionMode mode;
-    std::vector<int> order;  // rows; those that share pages are neighbours
+    std::vector<int> order;                  // rows; those that share pages are neighbours
     std::map<int, std::vector<Task>> tasks;  // by the number of KV heads of a layer
-    Sequence* sequence = nullptr;  // nullptr: all pages are in memory
+    Sequence* sequence = nullptr;            // nullptr: all pages are in memory
     bool chooses() const { return sequence != nullptr && sequence->chooses; }
   };
   // What the tasks of one call have in common.

@@ -185,8 +185,7 @@ Status read_scales(const Json& config, const ModelFamily& family, ModelConfig& o
   ASSIGN_OR_RETURN(const double query_scalar,
                    optional_number(config, "query_pre_attn_scalar", kMultiplierMin, kMultiplierMax,
                                    kQueryScalarDefault));
-  out.attention_scale =
-      family.is_gemma4 ? 1.0f : static_cast<float>(1.0 / std::sqrt(query_scalar));
+  out.attention_scale = family.is_gemma4 ? 1.0f : static_cast<float>(1.0 / std::sqrt(query_scalar));
   out.embedding_multiplier = static_cast<float>(std::sqrt(static_cast<double>(out.hidden_size)));
   out.rounds_embedding_multiplier = !family.is_gemma4;
   if (!family.is_gemma4) {

@@ -55,8 +55,8 @@ Status read_kv_heads(const Json& from, std::string_view key, int query_heads,
 // Reads what single layers have instead of head_dim and num_key_value_heads.
 Status read_by_layer(const Json& by_layer, ModelConfig& out) {
   if (!by_layer.is_object()) {
-    return invalid_argument(std::string(kPerLayer), "must be an object, got " +
-                                                       std::string(by_layer.type_name()));
+    return invalid_argument(std::string(kPerLayer),
+                            "must be an object, got " + std::string(by_layer.type_name()));
   }
   for (const auto& [key, of_layer] : by_layer.items()) {
     size_t layer = 0;
@@ -72,8 +72,8 @@ Status read_by_layer(const Json& by_layer, ModelConfig& out) {
     }
     for (const auto& [name, value] : of_layer.items()) {
       if (name == "head_dim" || name == "num_key_value_heads") continue;
-      return unsupported(std::string(kPerLayer), "has " + quote_text(name) +
-                                                    " (supported: head_dim, num_key_value_heads)");
+      return unsupported(std::string(kPerLayer),
+                         "has " + quote_text(name) + " (supported: head_dim, num_key_value_heads)");
     }
     AttentionShape& shape = out.attention_shapes[layer];
     RETURN_IF_ERROR(read_head_dim(of_layer, "head_dim", shape));
@@ -157,12 +157,11 @@ Json with_gemma4_defaults(const Json& config) {
   const auto add = [&whole](std::string_view key, const Json& value) {
     if (find_field(whole, key) == nullptr) whole[std::string(key)] = value;
   };
-  add("rope_parameters",
-      {{kSlidingLayer, {{"rope_type", "default"}, {"rope_theta", 10'000}}},
-       {kFullLayer,
-        {{"rope_type", "proportional"},
-         {"partial_rotary_factor", 0.25},
-         {"rope_theta", 1'000'000}}}});
+  add("rope_parameters", {{kSlidingLayer, {{"rope_type", "default"}, {"rope_theta", 10'000}}},
+                          {kFullLayer,
+                           {{"rope_type", "proportional"},
+                            {"partial_rotary_factor", 0.25},
+                            {"rope_theta", 1'000'000}}}});
   add("sliding_window", 512);
   add("vocab_size_per_layer_input", 262'144);
   // Null and 0 say that there are none; only an absent key has the default.

@@ -13,8 +13,8 @@ namespace cascade {
 Json with_gemma4_defaults(const Json& config);
 
 // Fills the shapes of layers, the widths of their MLPs, and the layers' own inputs. Preconditions:
-// `config` is from with_gemma4_defaults(); the sizes, heads and windows of `out` are set. Errors: as
-// parse_model_config.
+// `config` is from with_gemma4_defaults(); the sizes, heads and windows of `out` are set. Errors:
+// as parse_model_config.
 Status read_gemma4(const Json& config, ModelConfig& out);
 
 }  // namespace cascade

@@ -220,7 +220,8 @@ Result<RopeConfig> read_rope(const Json& rope, std::string_view key, const Json&
   }
   return unsupported(
       "rope_type",
-      quote_text(type) + " is not supported (supported: default, linear, proportional, llama3, yarn, longrope)");
+      quote_text(type) +
+          " is not supported (supported: default, linear, proportional, llama3, yarn, longrope)");
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ void LayerInputs::compute(std::span<const int32_t> ids, const float* embedded, u
   const auto hidden = size_t(config_.hidden_size);
   const int size = config_.layer_input_size, all = config_.layers * size;
   const auto rows = static_cast<int>(ids.size());
-  const Product project = {&weights_.projection, embedded, hidden,        rows,
-                           quantized,            inputs_,  inputs_stride_};
+  const Product project = {&weights_.projection, embedded, hidden, rows, quantized, inputs_,
+                           inputs_stride_};
   if (project.w->quantized()) multiplier_.set_inputs({&project, 1}, [](int, int, int, int) {});
   multiplier_.multiply({&project, 1});
   const auto scale = static_cast<float>(1 / std::sqrt(double(config_.hidden_size)));

@@ -181,8 +181,8 @@ Status find_fused_experts(PackingPlan& plan, const std::string& experts, Mixture
     RETURN_IF_ERROR(
         plan.stacked({{experts + "gate_up_proj", 2 * inner, "", slice}}, hidden, gate_up));
     gate_up.offset = {0, inner};
-    RETURN_IF_ERROR(plan.stacked({{experts + "down_proj", hidden, "", slice}}, inner,
-                                 w.down.emplace_back()));
+    RETURN_IF_ERROR(
+        plan.stacked({{experts + "down_proj", hidden, "", slice}}, inner, w.down.emplace_back()));
   }
   return {};
 }

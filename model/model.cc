@@ -162,7 +162,8 @@ void add_rope(const RopeConfig& rope, Hasher& hasher) {
                             rope.rotary_share};
   add_numbers(numbers, hasher);
   add_numbers(std::vector<double>(rope.divisors.begin(), rope.divisors.end()), hasher);
-  if (rope.scaling == RopeScaling::kProportional) add_numbers(std::array{rope.moving_share}, hasher);
+  if (rope.scaling == RopeScaling::kProportional)
+    add_numbers(std::array{rope.moving_share}, hasher);
 }
 
 // What differs between layers.

@@ -45,9 +45,8 @@ void PageChoice::reserve(int64_t position) {
   for (int layer = 0; layer < config_.layers; ++layer) {
     heads = std::max(heads, config_.query_heads / config_.attention_shape(layer).kv_heads);
   }
-  const size_t floats =
-      choose_pages_scratch_floats(config_.head_dim_max(), kAttentionRowsMax, heads,
-                                  static_cast<int>(last / kPageTokens) + 1);
+  const size_t floats = choose_pages_scratch_floats(
+      config_.head_dim_max(), kAttentionRowsMax, heads, static_cast<int>(last / kPageTokens) + 1);
   position_ = -1;
   scratch_ = {};  // before the allocation, which may throw
   scratch_ = allocate_aligned(floats * sizeof(float));

@@ -21,9 +21,7 @@ constexpr int64_t kAheadPages = 32;
 }  // namespace
 
 PageIndexer::PageIndexer(const KvLayout& layout, ThreadPool& pool, size_t read_bytes)
-    : layout_(layout),
-      pool_(pool),
-      read_bytes_(read_bytes) {}
+    : layout_(layout), pool_(pool), read_bytes_(read_bytes) {}
 
 void PageIndexer::begin(std::span<const SliceRow> rows, std::span<const Slice> slices) {
   in_memory_.clear();
@@ -108,8 +106,7 @@ void PageIndexer::run(int part, std::span<const Page> pages) {
                reinterpret_cast<float*>(scratch_.get()) + thread * floats,
                page.index + layout_.index_offset(part, head));
     const uint64_t checksum = packed_checksum({block, of.block_bytes()});
-    std::memcpy(page.index + layout_.block_checksum_offset(part, head), &checksum,
-                sizeof checksum);
+    std::memcpy(page.index + layout_.block_checksum_offset(part, head), &checksum, sizeof checksum);
   });
 }
 

@@ -35,8 +35,8 @@ class PageIndexer {
   bool reads() const { return !absent_.empty(); }
   // Writes the indexes of `part` of these pages, whose keys are in them. Call it for all parts,
   // ascending, whether their layers select or not, so that an index does not depend on the mode.
-  // The last part raises the slices' counts. Errors: those of a slice's reader; the counts stay as they
-  // are, and only begin() may follow.
+  // The last part raises the slices' counts. Errors: those of a slice's reader; the counts stay as
+  // they are, and only begin() may follow.
   Status index(int part);
 
  private:

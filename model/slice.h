@@ -22,8 +22,8 @@ class KvPartReader {
   virtual Status read(int part, std::span<const int32_t> pages, uint8_t* to) = 0;
   // The same for blocks of pages that have an index: number page * kv_heads of
   // the part + head. What is read of
-  // each is at a multiple of KvPartLayout::block_stride(); KvPartLayout::block_shift() says where the block
-  // begins. Blocks are verified by the checksums that stand with the indexes.
+  // each is at a multiple of KvPartLayout::block_stride(); KvPartLayout::block_shift() says where
+  // the block begins. Blocks are verified by the checksums that stand with the indexes.
   virtual Status read_blocks(int part, std::span<const int32_t> blocks, uint8_t* to) = 0;
   // The forward pass waited this long for a read, and computed nothing meanwhile. Comes from the
   // thread of the pass.

@@ -21,12 +21,12 @@ class SliceChoice {
     const float* queries;  // of all query heads, one after the other
   };
 
-  // Chooses for all KV heads of `layer`, which has this shape, and keeps the result until the next call. Each thread of
-  // `pool` has one of `choices`, which have room for the rows (PageChoice::reserve()). `heads` is
-  // the number of query heads of a KV head. `indexes` is Slice::all_indexes(). Precondition: there
-  // is a row.
-  void choose(const AttentionMode& mode, int layer, const AttentionShape& shape,
-              int heads, KvPages indexes, std::span<const Row> rows, ThreadPool& pool,
+  // Chooses for all KV heads of `layer`, which has this shape, and keeps the result until the next
+  // call. Each thread of `pool` has one of `choices`, which have room for the rows
+  // (PageChoice::reserve()). `heads` is the number of query heads of a KV head. `indexes` is
+  // Slice::all_indexes(). Precondition: there is a row.
+  void choose(const AttentionMode& mode, int layer, const AttentionShape& shape, int heads,
+              KvPages indexes, std::span<const Row> rows, ThreadPool& pool,
               std::span<PageChoice> choices);
 
   // What row `row` chose for `kv_head` (AttentionArgs::chosen); nullptr: it is dense.

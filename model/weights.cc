@@ -61,8 +61,8 @@ Status find_layer_inputs(PackingPlan& plan, LayerInputWeights& w) {
   w.embedding_multiplier = std::sqrt(static_cast<float>(config.layer_input_size));
   RETURN_IF_ERROR(plan.stacked({{"model.per_layer_model_projection.weight", all}},
                                config.hidden_size, w.projection));
-  ASSIGN_OR_RETURN(
-      w.norm, plan.norm("model.per_layer_projection_norm.weight", config.layer_input_size));
+  ASSIGN_OR_RETURN(w.norm,
+                   plan.norm("model.per_layer_projection_norm.weight", config.layer_input_size));
   return {};
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <string_view>
 
 #include "base/check.h"
@@ -48,7 +49,12 @@ constexpr size_t kBlockChecksumAt = kKvBlockBytes - sizeof(uint64_t);
 // Earlier programs left zeros here, which mean dense attention.
 constexpr size_t kAttentionAt = kPartsAt + kKvPartsMax * kPartEntryBytes;
 using AttentionNumbers = std::array<int32_t, 4>;
-static_assert(kAttentionAt + sizeof(AttentionNumbers) <= kBlockChecksumAt);
+// From here on, versions 1 and 2 have zeros.
+constexpr size_t kSizeCountAt = kAttentionAt + sizeof(AttentionNumbers);
+constexpr size_t kSizesAt = kSizeCountAt + sizeof(uint32_t);
+constexpr size_t kSizeIndexesAt = kSizesAt + kKvPartSizesMax * sizeof(uint32_t);
+static_assert(kSizeCountAt == 3776 && kSizesAt == 3780 && kSizeIndexesAt == 3808);
+static_assert(kSizeIndexesAt + kKvPartsMax <= kBlockChecksumAt);
 
 template <class T>
 void put(KvBlock& block, size_t at, const T& value) {
@@ -72,15 +78,63 @@ void end(KvBlock& block) {
   put(block, kBlockChecksumAt, kv_checksum(std::span(block).first(kBlockChecksumAt)));
 }
 
-// The version of the block; 0 if it is damaged, of another kind, or of a version that is not read.
-uint32_t version_of(std::span<const uint8_t> block, std::string_view magic) {
+// The version of the block; 0 if it is damaged, of another kind, or of a version above `newest`.
+uint32_t version_of(std::span<const uint8_t> block, std::string_view magic, uint32_t newest) {
   if (block.size() != kKvBlockBytes ||
       std::memcmp(block.data() + kMagicAt, magic.data(), magic.size()) != 0 ||
       get<uint64_t>(block, kBlockChecksumAt) != kv_checksum(block.first(kBlockChecksumAt))) {
     return 0;
   }
   const auto version = get<uint32_t>(block, kVersionAt);
-  return version <= kKvFileVersion ? version : 0;
+  return version <= newest ? version : 0;
+}
+
+uint32_t page_version_of(std::span<const uint8_t> block) {
+  return version_of(block, kPageMagic, kKvUnequalPartsVersion);
+}
+
+// The sizes of parts, as a header of version 3 has them.
+struct PartSizes {
+  uint32_t count = 0;                                // of different sizes
+  std::array<uint32_t, kKvPartSizesMax> sizes = {};  // each once, in the order of their first parts
+  std::array<uint8_t, kKvPartsMax> indexes = {};     // by part: its size's place in `sizes`
+  bool operator==(const PartSizes&) const = default;
+};
+
+// nullopt if there are more parts or different sizes than a header has room for.
+std::optional<PartSizes> part_sizes(std::span<const uint32_t> parts) {
+  if (parts.size() > kKvPartsMax) return std::nullopt;
+  PartSizes table;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto known = std::span(table.sizes).first(table.count);
+    const auto index = static_cast<uint8_t>(std::ranges::find(known, parts[i]) - known.begin());
+    if (index == kKvPartSizesMax) return std::nullopt;
+    if (index == table.count) table.sizes[table.count++] = parts[i];
+    table.indexes[i] = index;
+  }
+  return table;
+}
+
+void put_part_sizes(KvBlock& block, const PartSizes& table) {
+  put(block, kSizeCountAt, table.count);
+  put(block, kSizesAt, table.sizes);
+  put(block, kSizeIndexesAt, table.indexes);
+}
+
+// The sizes in memory of `count` parts, at most kKvPartsMax, which a header of version 3 says. Each
+// table of parts has one form; nullopt if the header has another one.
+std::optional<std::vector<uint32_t>> decode_part_sizes(std::span<const uint8_t> block,
+                                                       size_t count) {
+  const PartSizes table = {get<uint32_t>(block, kSizeCountAt),
+                           get<decltype(PartSizes::sizes)>(block, kSizesAt),
+                           get<decltype(PartSizes::indexes)>(block, kSizeIndexesAt)};
+  std::vector<uint32_t> parts;
+  for (size_t i = 0; i < count; ++i) {
+    if (table.indexes[i] >= kKvPartSizesMax) return std::nullopt;
+    parts.push_back(table.sizes[table.indexes[i]]);
+  }
+  // Equal parts are of version 2.
+  return table.count >= 2 && part_sizes(parts) == table ? std::optional(parts) : std::nullopt;
 }
 
 std::vector<uint8_t> encode_parts(std::span<const KvPart> parts) {
@@ -96,18 +150,25 @@ std::vector<uint8_t> encode_parts(std::span<const KvPart> parts) {
 
 // Reads the table of parts into `header`, whose other fields are set. False if the numbers do not
 // agree.
-bool decode_parts(std::span<const uint8_t> block, KvPageHeader& header) {
+bool decode_parts(std::span<const uint8_t> block, uint32_t version, KvPageHeader& header) {
   const auto count = get<uint32_t>(block, kPartCountAt);
-  if (count < 1 || count > kKvPartsMax || header.page_bytes % count != 0) return false;
-  const uint64_t part_bytes = header.page_bytes / count;
+  if (count < 1 || count > kKvPartsMax) return false;
+  const bool is_equal = version != kKvUnequalPartsVersion;
+  if (is_equal && header.page_bytes % count != 0) return false;
+  const auto sizes =
+      is_equal ? equal_parts(header.page_bytes, count) : decode_part_sizes(block, count);
+  if (!sizes || !check_kv_parts(header.page_bytes, *sizes).ok()) return false;
   uint64_t stored_bytes = 0;
   bool compressed = false;
-  for (size_t at = kPartsAt; header.parts.size() < count; at += kPartEntryBytes) {
-    const KvPart part = {get<uint32_t>(block, at), get<uint64_t>(block, at + sizeof(uint32_t))};
-    if (part.bytes < 1 || part.bytes > part_bytes) return false;
+  size_t at = kPartsAt;
+  for (const uint32_t full_bytes : *sizes) {
+    const KvPart part = {get<uint32_t>(block, at), full_bytes,
+                         get<uint64_t>(block, at + sizeof(uint32_t))};
+    if (part.bytes < 1 || part.bytes > full_bytes) return false;
     stored_bytes += round_up(uint64_t{part.bytes}, uint64_t{kKvBlockBytes});
-    compressed |= part.bytes < part_bytes;
+    compressed |= part.bytes < full_bytes;
     header.parts.push_back(part);
+    at += kPartEntryBytes;
   }
   return stored_bytes == header.stored_bytes && compressed == header.compressed &&
          kv_parts_checksum(header.parts) == header.checksum;
@@ -143,6 +204,30 @@ uint64_t kv_parts_checksum(std::span<const KvPart> parts) {
   return kv_checksum(encode_parts(parts));
 }
 
+std::vector<uint32_t> equal_parts(uint64_t page_bytes, size_t count) {
+  CHECK(count >= 1 && page_bytes % count == 0);
+  const uint64_t bytes = std::min(page_bytes / count, uint64_t{UINT32_MAX});
+  return std::vector<uint32_t>(count, static_cast<uint32_t>(bytes));
+}
+
+std::vector<uint32_t> parts_of_layers(std::vector<uint32_t> layers) {
+  const uint64_t sum = std::accumulate(layers.begin(), layers.end(), uint64_t{0});
+  return check_kv_parts(sum, layers).ok() ? layers : equal_parts(sum, 1);
+}
+
+Status check_kv_parts(uint64_t page_bytes, std::span<const uint32_t> parts) {
+  if (parts.empty()) return {};
+  const uint64_t sum = std::accumulate(parts.begin(), parts.end(), uint64_t{0});
+  const bool has_empty = std::ranges::find(parts, 0U) != parts.end();
+  if (sum == page_bytes && !has_empty && part_sizes(parts)) return {};
+  return invalid_argument(
+      "parts", "must be at most " + std::to_string(kKvPartsMax) + " sizes, of at most " +
+                   std::to_string(kKvPartSizesMax) +
+                   " different ones and none of them 0, whose sum is the page's " +
+                   std::to_string(page_bytes) + " bytes; got " + std::to_string(parts.size()) +
+                   " sizes, whose sum is " + std::to_string(sum));
+}
+
 KvBlock encode_kv_file_header(uint64_t file_id) {
   KvBlock block{};
   begin(block, kFileMagic, kKvFileVersion, file_id);
@@ -151,7 +236,7 @@ KvBlock encode_kv_file_header(uint64_t file_id) {
 }
 
 std::optional<KvFileHeader> decode_kv_file_header(std::span<const uint8_t> block) {
-  const uint32_t version = version_of(block, kFileMagic);
+  const uint32_t version = version_of(block, kFileMagic, kKvFileVersion);
   if (version == 0) return std::nullopt;
   return KvFileHeader{get<uint64_t>(block, kFileIdAt), version};
 }
@@ -160,9 +245,15 @@ KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint
   CHECK(!header.token_ids.empty() && header.token_ids.size() <= kKvPageTokensMax);
   CHECK(header.tenant.size() <= kKvTenantBytesMax);
   CHECK(header.page_bytes >= 1 && header.page_bytes <= kKvPageBytesMax);
-  CHECK(header.parts.size() <= kKvPartsMax);
+  std::vector<uint32_t> part_bytes;
+  for (const KvPart& part : header.parts) part_bytes.push_back(part.full_bytes);
+  const auto sizes = part_sizes(part_bytes);
+  CHECK(sizes);
+  const uint32_t version = sizes->count == 0   ? 1
+                           : sizes->count == 1 ? kKvFileVersion
+                                               : kKvUnequalPartsVersion;
   KvBlock block{};
-  begin(block, kPageMagic, header.parts.empty() ? 1 : kKvFileVersion, file_id);
+  begin(block, kPageMagic, version, file_id);
   put(block, kFlagsAt, header.compressed ? kCompressed : 0);
   put(block, kOffsetAt, offset);
   put(block, kModelAt, header.model.bytes);
@@ -181,13 +272,14 @@ KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint
   const std::vector<uint8_t> table = encode_parts(header.parts);
   std::ranges::copy(table, block.begin() + kPartsAt);
   put(block, kAttentionAt, encode_attention(header.attention));
+  if (version == kKvUnequalPartsVersion) put_part_sizes(block, *sizes);
   end(block);
   return block;
 }
 
 std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block, uint64_t file_id,
                                                   uint64_t offset) {
-  const uint32_t version = version_of(block, kPageMagic);
+  const uint32_t version = page_version_of(block);
   if (version == 0 || get<uint64_t>(block, kFileIdAt) != file_id ||
       get<uint64_t>(block, kOffsetAt) != offset) {
     return std::nullopt;
@@ -202,8 +294,9 @@ std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block
   header.compressed = flags == kCompressed;
   header.position = get<int64_t>(block, kPositionAt);
   header.checksum = get<uint64_t>(block, kPageChecksumAt);
-  const bool sizes_fit = header.page_bytes >= 1 && header.page_bytes <= kKvPageBytesMax &&
-                         (version == 1 ? version_1_sizes_fit(header) : decode_parts(block, header));
+  const bool sizes_fit =
+      header.page_bytes >= 1 && header.page_bytes <= kKvPageBytesMax &&
+      (version == 1 ? version_1_sizes_fit(header) : decode_parts(block, version, header));
   if (flags > kCompressed || tokens < 1 || tokens > kKvPageTokensMax || !sizes_fit ||
       tenant_bytes > kKvTenantBytesMax || header.position < 0 || !attention) {
     return std::nullopt;
@@ -219,7 +312,7 @@ std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block
 }
 
 std::optional<uint64_t> kv_page_file_id(std::span<const uint8_t> block, uint64_t offset) {
-  if (version_of(block, kPageMagic) == 0 || get<uint64_t>(block, kOffsetAt) != offset) {
+  if (page_version_of(block) == 0 || get<uint64_t>(block, kOffsetAt) != offset) {
     return std::nullopt;
   }
   return get<uint64_t>(block, kFileIdAt);

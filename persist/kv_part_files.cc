@@ -87,18 +87,18 @@ void KvPartFiles::read_task(size_t part, Task& task) const {
   uint64_t offset = page.offset;
   for (size_t i = 0; i < part; ++i) offset += in_blocks(page.parts[i].bytes);
   const KvPart& stored = page.parts[part];
-  const bool compressed = stored.bytes < page.part_bytes;
+  const bool compressed = stored.bytes < stored.full_bytes;
   Result<bool> good = true;
   if (task.range == nullptr) {
     good = read_part(stored, offset, task, task.to);
   } else if (!compressed) {
-    good = read_range(offset, task);
+    good = read_range(stored, offset, task);
   } else {
     const RangeRead& range = *task.range;
-    const AlignedMemory whole = allocate_blocks(in_blocks(page.part_bytes));
+    const AlignedMemory whole = allocate_blocks(in_blocks(stored.full_bytes));
     good = read_part(stored, offset, task, whole.get());
     if (good.ok() && *good) {
-      CHECK(range.begin + range.bytes <= page.part_bytes);
+      CHECK(range.begin + range.bytes <= stored.full_bytes);
       std::memcpy(task.to + range.begin % kKvBlockBytes, whole.get() + range.begin, range.bytes);
     }
   }
@@ -113,20 +113,19 @@ void KvPartFiles::read_task(size_t part, Task& task) const {
 // Reads a part, which is stored from `offset` on, into `to`; false if it is damaged.
 Result<bool> KvPartFiles::read_part(const KvPart& stored, uint64_t offset, Task& task,
                                     uint8_t* to) const {
-  const uint64_t part_bytes = task.page->part_bytes;
   const uint64_t bytes = in_blocks(stored.bytes);
-  const bool compressed = stored.bytes < part_bytes;
+  const bool compressed = stored.bytes < stored.full_bytes;
   const AlignedMemory frame = compressed ? allocate_blocks(bytes) : nullptr;
   uint8_t* const read_to = compressed ? frame.get() : to;
   ASSIGN_OR_RETURN(const bool all, read_bytes(task, read_to, bytes, offset));
   return all && kv_checksum({read_to, stored.bytes}) == stored.checksum &&
-         (!compressed || unpack_part(stored, part_bytes, read_to, to));
+         (!compressed || unpack_part(stored, read_to, to));
 }
 
 // The same for the task's range of a part that is not compressed.
-Result<bool> KvPartFiles::read_range(uint64_t offset, Task& task) const {
+Result<bool> KvPartFiles::read_range(const KvPart& stored, uint64_t offset, Task& task) const {
   const RangeRead& range = *task.range;
-  CHECK(range.bytes > 0 && range.begin + range.bytes <= task.page->part_bytes);
+  CHECK(range.bytes > 0 && range.begin + range.bytes <= stored.full_bytes);
   const uint64_t begin = range.begin / kKvBlockBytes * kKvBlockBytes;
   const uint64_t bytes = in_blocks(range.begin + range.bytes) - begin;
   ASSIGN_OR_RETURN(const bool all, read_bytes(task, task.to, bytes, offset + begin));

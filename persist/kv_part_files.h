@@ -81,7 +81,7 @@ class KvPartFiles {
   void run(size_t part, std::span<Task> tasks) const;
   void read_task(size_t part, Task& task) const;
   Result<bool> read_part(const KvPart& stored, uint64_t offset, Task& task, uint8_t* to) const;
-  Result<bool> read_range(uint64_t offset, Task& task) const;
+  Result<bool> read_range(const KvPart& stored, uint64_t offset, Task& task) const;
   Result<bool> read_bytes(Task& task, uint8_t* to, uint64_t bytes, uint64_t offset) const;
 
   FileCalls& calls_;

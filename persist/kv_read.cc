@@ -11,6 +11,12 @@ namespace {
 // How many pages are read at once: some hundred MB of the largest models' pages.
 constexpr size_t kExtentPagesMax = 341;
 
+// Whether the page is stored in parts of these sizes; none: in one part.
+bool has_parts(const KvPageHeader& header, std::span<const uint32_t> parts) {
+  if (parts.empty()) return header.parts.size() == 1;
+  return std::ranges::equal(header.parts, parts, {}, &KvPart::full_bytes);
+}
+
 }  // namespace
 
 // The row of a page.
@@ -74,7 +80,7 @@ Error KvStore::give_up_file(int64_t number, const Error& why) {
 }
 
 PagesRead KvStore::read_extent(const std::vector<StoredPage>& extent,
-                               std::span<const PageRead> pages, size_t parts) {
+                               std::span<const PageRead> pages, std::span<const uint32_t> parts) {
   const PagePlace& place = extent.front().place;
   auto file = KvFile::open(calls_, folder_, place.file);
   if (!file.ok() && !is_lost(file.error())) return {0, file.error()};
@@ -117,7 +123,10 @@ PagesRead KvStore::read_extent(const std::vector<StoredPage>& extent,
   return {count, std::nullopt};
 }
 
-PagesRead KvStore::read(uint64_t page_bytes, std::span<const PageRead> pages, size_t parts) {
+PagesRead KvStore::read(uint64_t page_bytes, std::span<const PageRead> pages,
+                        std::span<const uint32_t> parts) {
+  const Status possible = check_kv_parts(page_bytes, parts);
+  if (!possible.ok()) return {0, possible.error()};
   PagesRead all;
   while (all.good < pages.size()) {
     const std::span<const PageRead> rest = pages.subspan(all.good);
@@ -135,7 +144,9 @@ PagesRead KvStore::read(uint64_t page_bytes, std::span<const PageRead> pages, si
   return all;
 }
 
-Result<uint32_t> KvStore::lease(const Digest& key, uint64_t page_bytes, size_t parts) {
+Result<uint32_t> KvStore::lease(const Digest& key, uint64_t page_bytes,
+                                std::span<const uint32_t> parts) {
+  RETURN_IF_ERROR(check_kv_parts(page_bytes, parts));
   ASSIGN_OR_RETURN(const auto page, table_.find(key));
   if (!page) return not_found("page", "is not stored");
   if (page->header.page_bytes != page_bytes) {
@@ -143,7 +154,7 @@ Result<uint32_t> KvStore::lease(const Digest& key, uint64_t page_bytes, size_t p
   }
   auto stored = read_record(*page, RecordPart::kHeader);
   PagePlace place = page->place;
-  const bool rewrite = stored.ok() && stored->header.parts.size() != parts;
+  const bool rewrite = stored.ok() && !has_parts(stored->header, parts);
   if (rewrite) stored = read_record(*page, RecordPart::kAll);
   pass_file_.reset();
   std::vector<uint8_t> bytes;
@@ -168,7 +179,6 @@ Result<uint32_t> KvStore::lease(const Digest& key, uint64_t page_bytes, size_t p
   return leases_.add({.key = key,
                       .file = place.file,
                       .offset = place.offset + kKvBlockBytes,
-                      .part_bytes = stored->header.page_bytes / parts,
                       .parts = stored->header.parts});
 }
 

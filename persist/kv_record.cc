@@ -24,7 +24,14 @@ uint64_t whole_blocks(uint64_t bytes) {
 // The parts of a page; of version 1, the page as the only part.
 std::vector<KvPart> parts_of(const KvPageHeader& header) {
   if (!header.parts.empty()) return header.parts;
-  return {{static_cast<uint32_t>(header.stored_bytes), header.checksum}};
+  return {{static_cast<uint32_t>(header.stored_bytes), static_cast<uint32_t>(header.page_bytes),
+           header.checksum}};
+}
+
+// The sizes of the parts of a page for which a caller says `parts`.
+std::vector<uint32_t> sizes_of(uint64_t page_bytes, std::span<const uint32_t> parts) {
+  return parts.empty() ? equal_parts(page_bytes, 1)
+                       : std::vector<uint32_t>(parts.begin(), parts.end());
 }
 
 Status not_its_checksum(const StoredPage& row) {
@@ -38,17 +45,25 @@ Error damaged_page(const PagePlace& place, const std::string& what) {
                       "the page at " + std::to_string(place.offset) + " " + what);
 }
 
-uint64_t kv_record_bytes(uint64_t page_bytes, size_t parts) {
-  return kKvBlockBytes + parts * whole_blocks(page_bytes / parts);
+uint64_t kv_record_bytes(std::span<const uint32_t> parts) {
+  CHECK(!parts.empty());
+  uint64_t bytes = kKvBlockBytes;
+  for (const uint32_t part : parts) bytes += whole_blocks(part);
+  return bytes;
 }
 
-KvRecord kv_record_of(KvPageHeader header, const uint8_t* page, size_t parts) {
-  CHECK(parts >= 1 && parts <= kKvPartsMax && header.page_bytes % parts == 0);
+KvRecord kv_record_of(KvPageHeader header, const uint8_t* page, std::span<const uint32_t> parts) {
+  CHECK(check_kv_parts(header.page_bytes, parts).ok());
   KvRecord record = {std::move(header), {}};
-  const size_t part_bytes = record.header.page_bytes / parts;
+  const std::vector<uint32_t> sizes = sizes_of(record.header.page_bytes, parts);
   record.header.compressed = false;
-  for (size_t i = 0; i < parts; ++i) record.pieces.emplace_back(page + i * part_bytes, part_bytes);
-  record.header.stored_bytes = parts * whole_blocks(part_bytes);
+  record.header.stored_bytes = kv_record_bytes(sizes) - kKvBlockBytes;
+  record.header.parts.clear();
+  for (const uint32_t bytes : sizes) {
+    record.header.parts.push_back({.full_bytes = bytes});
+    record.pieces.emplace_back(page, bytes);
+    page += bytes;
+  }
   return record;
 }
 
@@ -68,8 +83,10 @@ void compress(KvRecord& record, std::vector<std::vector<uint8_t>>& frames) {
 }
 
 void seal(KvRecord& record) {
-  for (const std::span<const uint8_t> piece : record.pieces) {
-    record.header.parts.push_back({static_cast<uint32_t>(piece.size()), kv_checksum(piece)});
+  for (size_t i = 0; i < record.pieces.size(); ++i) {
+    KvPart& part = record.header.parts[i];
+    part.bytes = static_cast<uint32_t>(record.pieces[i].size());
+    part.checksum = kv_checksum(record.pieces[i]);
   }
   record.header.checksum = kv_parts_checksum(record.header.parts);
 }
@@ -87,18 +104,19 @@ Result<KvPageHeader> verified_header(const StoredPage& row, std::span<const uint
   return damaged_page(row.place, "has a damaged header");
 }
 
-bool read_in_place(const KvPageHeader& row, size_t parts, uint8_t* to, uint8_t* padding,
-                   std::vector<iovec>& iovecs) {
+bool read_in_place(const KvPageHeader& row, std::span<const uint32_t> parts, uint8_t* to,
+                   uint8_t* padding, std::vector<iovec>& iovecs) {
   if (row.compressed) return false;
   if (row.stored_bytes == row.page_bytes) {  // version 1, or parts of whole blocks
     iovecs.push_back({to, row.page_bytes});
     return true;
   }
-  if (kKvBlockBytes + row.stored_bytes != kv_record_bytes(row.page_bytes, parts)) return false;
-  const size_t part_bytes = row.page_bytes / parts;
-  for (size_t i = 0; i < parts; ++i) {
-    iovecs.push_back({to + i * part_bytes, part_bytes});
-    iovecs.push_back({padding, whole_blocks(part_bytes) - part_bytes});
+  const std::vector<uint32_t> sizes = sizes_of(row.page_bytes, parts);
+  if (kKvBlockBytes + row.stored_bytes != kv_record_bytes(sizes)) return false;
+  for (const uint32_t bytes : sizes) {
+    iovecs.push_back({to, bytes});
+    if (whole_blocks(bytes) > bytes) iovecs.push_back({padding, whole_blocks(bytes) - bytes});
+    to += bytes;
   }
   return true;
 }
@@ -119,25 +137,23 @@ Status verify_stored(const StoredPage& row, const KvPageHeader& header, const ui
   return {};
 }
 
-bool unpack_part(const KvPart& part, uint64_t part_bytes, const uint8_t* stored, uint8_t* to) {
-  if (part.bytes == part_bytes) {
-    std::memcpy(to, stored, part_bytes);
+bool unpack_part(const KvPart& part, const uint8_t* stored, uint8_t* to) {
+  if (part.bytes == part.full_bytes) {
+    std::memcpy(to, stored, part.full_bytes);
     return true;
   }
-  const size_t size = ZSTD_decompress(to, part_bytes, stored, part.bytes);
-  return ZSTD_isError(size) == 0 && size == part_bytes;
+  const size_t size = ZSTD_decompress(to, part.full_bytes, stored, part.bytes);
+  return ZSTD_isError(size) == 0 && size == part.full_bytes;
 }
 
 Status unpack(const StoredPage& row, const KvPageHeader& header, const uint8_t* stored,
               uint8_t* page) {
-  const std::vector<KvPart> parts = parts_of(header);
-  const uint64_t part_bytes = header.page_bytes / parts.size();
-  for (const KvPart& part : parts) {
-    if (!unpack_part(part, part_bytes, stored, page)) {
+  for (const KvPart& part : parts_of(header)) {
+    if (!unpack_part(part, stored, page)) {
       return damaged_page(row.place, "cannot be decompressed");
     }
     stored += whole_blocks(part.bytes);
-    page += part_bytes;
+    page += part.full_bytes;
   }
   return {};
 }

@@ -23,10 +23,7 @@ Status check_run(const PageRun& run) {
   if (run.page_bytes < 1 || run.page_bytes > kKvPageBytesMax) {
     return invalid_argument("page_bytes", "must be 1 to " + std::to_string(kKvPageBytesMax));
   }
-  if (run.parts < 1 || run.parts > kKvPartsMax || run.page_bytes % run.parts != 0) {
-    return invalid_argument("parts", "must be 1 to " + std::to_string(kKvPartsMax) +
-                                         ", of equal sizes, got " + std::to_string(run.parts));
-  }
+  RETURN_IF_ERROR(check_kv_parts(run.page_bytes, run.parts));
   if (run.position < 0 || run.position % static_cast<int64_t>(kKvPageTokensMax) != 0) {
     return invalid_argument("position", "must be a multiple of 64");
   }

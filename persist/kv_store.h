@@ -42,7 +42,9 @@ struct PageRun {
   int64_t position = 0;  // of the first token; a multiple of 64
   uint64_t page_bytes = 0;
   std::span<const RunPage> pages;
-  size_t parts = 1;  // of each page, 1 to kKvPartsMax: ranges of equal size, e.g. its layers
+  // The bytes in memory of each page's parts, e.g. its layers, in order: at most kKvPartsMax, whose
+  // sum is page_bytes, of at most kKvPartSizesMax different sizes. None: the page is one part.
+  std::vector<uint32_t> parts = {};
   AttentionMode attention = {};
 };
 
@@ -97,17 +99,19 @@ class KvStore {
   // Reads pages into the caller's memory, from the first on until one is not good. The content of
   // the memory after the good pages is unspecified. A page that is damaged, or has other token ids
   // than the caller says, gives an error once (kDataCorrupt), and is not found from then on.
-  // `parts` is how many parts the pages were appended with.
-  PagesRead read(uint64_t page_bytes, std::span<const PageRead> pages, size_t parts = 1);
+  // `parts` are those of PageRun with which the pages were appended. Error, before any page:
+  // kInvalidArgument, field "parts", if no page of `page_bytes` can have them.
+  PagesRead read(uint64_t page_bytes, std::span<const PageRead> pages,
+                 std::span<const uint32_t> parts = {});
   // Returns the row of a page; nullopt if the page is not stored.
   Result<std::optional<StoredPage>> find(const Digest& key) { return table_.find(key); }
   // All pages of a model, parents before their children.
   Result<std::vector<StoredPage>> pages(const Digest& model) { return table_.of_model(model); }
   // Leases a page, so that its parts can be read one by one (KvPartFiles): it stays where it is
-  // until the lease is released. A page that is stored in other parts is rewritten. Errors:
-  // kNotFound; kDataCorrupt (also if the page does not have `page_bytes` in memory), after which
-  // the page is not found any more.
-  Result<uint32_t> lease(const Digest& key, uint64_t page_bytes, size_t parts);
+  // until the lease is released. A page that is stored in other parts than `parts` (as in PageRun)
+  // is rewritten. Errors: kInvalidArgument, field "parts"; kNotFound; kDataCorrupt (also if the
+  // page does not have `page_bytes` in memory), after which the page is not found any more.
+  Result<uint32_t> lease(const Digest& key, uint64_t page_bytes, std::span<const uint32_t> parts);
   PageLeases& leases() { return leases_; }
   // Lets the system read pages ahead. Best effort.
   void prefetch(std::span<const Digest> keys);
@@ -240,7 +244,7 @@ class KvStore {
   Result<StoredPage> find_expected(uint64_t page_bytes, const PageRead& page);
   Result<std::vector<StoredPage>> find_extent(uint64_t page_bytes, std::span<const PageRead> pages);
   PagesRead read_extent(const std::vector<StoredPage>& extent, std::span<const PageRead> pages,
-                        size_t parts);
+                        std::span<const uint32_t> parts);
   Error give_up(const StoredPage& page, const Error& why);
   Status lose_file(int64_t number);
   Error give_up_file(int64_t number, const Error& why);

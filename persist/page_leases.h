@@ -17,9 +17,8 @@ namespace cascade {
 // What a reader needs of a page. Does not change.
 struct LeasedPage {
   Digest key;
-  int64_t file = 0;         // its number
-  uint64_t offset = 0;      // of the first part in the file
-  uint64_t part_bytes = 0;  // of each part in memory
+  int64_t file = 0;     // its number
+  uint64_t offset = 0;  // of the first part in the file
   std::vector<KvPart> parts;
 };
 

@@ -77,7 +77,8 @@ void compare_block(const KvLayout& layout, int part, Tensor tensor, int head, in
   };
   const Tensor scale = tensor == Tensor::kKey ? Tensor::kKeyScale : Tensor::kValueScale;
   for (int slot = 0; slot < slots; ++slot) {
-    for (int channel = 0; channel < layout.parts[part].head_dim; ++channel) compare(tensor, slot, channel);
+    for (int channel = 0; channel < layout.parts[part].head_dim; ++channel)
+      compare(tensor, slot, channel);
     if (kv_has_scales(layout.type)) compare(scale, slot, -1);
   }
 }

@@ -74,8 +74,8 @@ Result<EstimateRow> row_of(const ModelConfig& config, uint64_t weights_bytes,
   }
   row.kv_in_memory_bytes = std::min(fits.pages, pages_max) * fits.page_bytes;
   row.kv_disk_bytes =
-      fits.pages * kv_record_bytes(kv_layout(config, facts.types.kv_type).page_bytes(),
-                                   kv_layout(config, facts.types.kv_type).parts.size());
+      fits.pages *
+      kv_record_bytes(parts_of_layers(kv_layout(config, facts.types.kv_type).part_sizes()));
   row.memory_bytes = fits.weights_bytes + fits.activation_bytes + row.kv_in_memory_bytes;
   // Sequences that fit one by one wait for each other.
   if (fits.pages / static_cast<uint64_t>(facts.types.sequences) <= pages_max) return row;

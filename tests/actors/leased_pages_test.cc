@@ -154,7 +154,8 @@ TEST(LeasedPages, jobs_have_the_bits_of_jobs_with_all_pages_in_memory) {
   EXPECT_FALSE(done.error || done.lost_page);
   // Three pages, each in parts.
   const KvLayout& layout = testing::demo_model().kv_layout;
-  EXPECT_EQ(done.read_bytes, static_cast<int64_t>(3 * layout.part_count() * layout.parts[0].stride()));
+  EXPECT_EQ(done.read_bytes,
+            static_cast<int64_t>(3 * layout.part_count() * layout.parts[0].stride()));
   EXPECT_LE(done.read_us, done.compute_us);
   EXPECT_EQ(world.first.read_bytes, 0);
   EXPECT_EQ(done.token, world.first.token);
@@ -187,7 +188,8 @@ TEST(LeasedPages, blocks_are_read_alone_and_a_damaged_one_is_named) {
                          layout.key_offset(layer, head),
                      layout.parts[0].block_bytes());
   };
-  const std::vector<int32_t> numbers = {1, layout.parts[0].kv_heads, 3 * layout.parts[0].kv_heads - 1};
+  const std::vector<int32_t> numbers = {1, layout.parts[0].kv_heads,
+                                        3 * layout.parts[0].kv_heads - 1};
   for (const int32_t number : numbers) {
     const uint64_t checksum = kv_checksum(block_of(number));
     std::memcpy(job.indexes()[number / layout.parts[0].kv_heads] +
@@ -198,9 +200,10 @@ TEST(LeasedPages, blocks_are_read_alone_and_a_damaged_one_is_named) {
   uint8_t* const to = memory.data();
   ASSERT_TRUE(ok(job.read_blocks(layer, numbers, to)));
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const uint8_t* const read =
-        to + i * layout.parts[0].block_stride() + layout.parts[0].block_shift(numbers[i] % layout.parts[0].kv_heads);
-    EXPECT_EQ(std::memcmp(read, block_of(numbers[i]).data(), layout.parts[0].block_bytes()), 0) << i;
+    const uint8_t* const read = to + i * layout.parts[0].block_stride() +
+                                layout.parts[0].block_shift(numbers[i] % layout.parts[0].kv_heads);
+    EXPECT_EQ(std::memcmp(read, block_of(numbers[i]).data(), layout.parts[0].block_bytes()), 0)
+        << i;
   }
   EXPECT_GT(job.reading().bytes, 0);
   EXPECT_FALSE(job.failed());

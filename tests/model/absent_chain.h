@@ -67,7 +67,8 @@ class AbsentChain : public KvPartReader {
     for (const int32_t page : pages) {
       EXPECT_EQ(pages_[page], nullptr);
       EXPECT_TRUE(parts_read.insert({layer, page}).second || reads_again) << "a part is read twice";
-      std::memcpy(to, memory_[page].get() + layout_.parts[0].bytes() * layer, layout_.parts[0].bytes());
+      std::memcpy(to, memory_[page].get() + layout_.parts[0].bytes() * layer,
+                  layout_.parts[0].bytes());
       to += layout_.parts[0].stride();
     }
     return {};
@@ -83,7 +84,8 @@ class AbsentChain : public KvPartReader {
       EXPECT_TRUE(blocks_read.insert({layer, block}).second || reads_again);
       std::memset(to, 0xff, layout_.parts[0].block_stride());
       std::memcpy(to + layout_.parts[0].block_shift(head),
-                  memory_[page].get() + layout_.key_offset(layer, head), layout_.parts[0].block_bytes());
+                  memory_[page].get() + layout_.key_offset(layer, head),
+                  layout_.parts[0].block_bytes());
       to += layout_.parts[0].block_stride();
     }
     return {};

@@ -222,7 +222,8 @@ TEST(PageIndexer, that_cannot_read_counts_nothing_and_can_begin_again) {
     EXPECT_EQ(indexed.error().message, "cannot be read");
     EXPECT_EQ(chain.count, 0);
     indexer.begin(rows, slices);
-    for (int layer = 0; layer < layout.part_count(); ++layer) ASSERT_TRUE(indexer.index(layer).ok());
+    for (int layer = 0; layer < layout.part_count(); ++layer)
+      ASSERT_TRUE(indexer.index(layer).ok());
     EXPECT_EQ(chain.count, 5);
     EXPECT_EQ(index_of(layout, chain.indexes.pages[2], 1),
               expected_index(layout, chain.pages.pages[2], 1));

@@ -34,7 +34,8 @@ class SliceChoices : public ::testing::Test {
   }
   void choose(const AttentionMode& mode, const testing::IndexedChain& chain,
               std::span<const SliceChoice::Row> rows) {
-    choice_.choose(mode, 1, config_.attention_shape(1), kChoosingHeads, chain.pages, rows, pool_, choices_);
+    choice_.choose(mode, 1, config_.attention_shape(1), kChoosingHeads, chain.pages, rows, pool_,
+                   choices_);
   }
 
   Random random_{testing::test_seed()};

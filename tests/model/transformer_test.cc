@@ -90,7 +90,8 @@ TEST(KvLayout, blocks_lie_one_behind_the_other_in_whole_cache_lines) {
       for (size_t i = 0; i < begins.size(); ++i) {
         EXPECT_EQ(begins[i] % 64, 0u);
         const size_t end = i + 1 < begins.size() ? begins[i + 1] : layout.page_bytes();
-        EXPECT_EQ(end - begins[i], i % 2 == 0 ? layout.parts[0].key_block_bytes : layout.parts[0].value_block_bytes);
+        EXPECT_EQ(end - begins[i],
+                  i % 2 == 0 ? layout.parts[0].key_block_bytes : layout.parts[0].value_block_bytes);
       }
     }
   }

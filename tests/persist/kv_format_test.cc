@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -104,7 +105,7 @@ TEST(KvFormat, attention_modes_that_nobody_can_choose_are_refused) {
 
 KvPageHeader make_header_with_parts() {
   KvPageHeader header = make_header();
-  header.parts = {{2500, 1}, {100, 2}};
+  header.parts = {{2500, 2500, 1}, {100, 2500, 2}};
   header.stored_bytes = 8192;
   header.checksum = kv_parts_checksum(header.parts);
   return header;
@@ -115,7 +116,7 @@ TEST(KvFormat, tables_of_parts_come_back) {
   EXPECT_EQ(decode_kv_page_header(encode_kv_page_header(header, 5, 8192), 5, 8192), header);
   EXPECT_EQ(header.record_bytes(), 4096u + 8192u);
   header.page_bytes = kKvPartsMax * 10;
-  header.parts.assign(kKvPartsMax, {10, 3});
+  header.parts.assign(kKvPartsMax, {10, 10, 3});
   header.stored_bytes = kKvPartsMax * 4096;
   header.compressed = false;
   header.checksum = kv_parts_checksum(header.parts);
@@ -129,7 +130,8 @@ TEST(KvFormat, tables_of_parts_that_do_not_agree_with_the_header_are_refused) {
   };
   EXPECT_FALSE(refused(128, int64_t{64}));
   EXPECT_TRUE(refused(8, uint32_t{1}));       // version 1 has no more stored bytes than the page
-  EXPECT_TRUE(refused(8, uint32_t{3}));       // version
+  EXPECT_TRUE(refused(8, uint32_t{3}));       // version 3 has unequal parts
+  EXPECT_TRUE(refused(8, uint32_t{4}));       // version
   EXPECT_TRUE(refused(12, uint32_t{0}));      // compressed
   EXPECT_TRUE(refused(152, uint64_t{4096}));  // stored bytes
   EXPECT_TRUE(refused(160, uint64_t{0}));     // checksum of the table
@@ -140,6 +142,134 @@ TEST(KvFormat, tables_of_parts_that_do_not_agree_with_the_header_are_refused) {
   EXPECT_TRUE(refused(680, std::numeric_limits<uint32_t>::max()));
   EXPECT_TRUE(refused(688, uint32_t{0}));  // bytes of the first part
   EXPECT_TRUE(refused(688, uint32_t{2501}));
+}
+
+TEST(KvFormat, pages_of_equal_parts_have_the_bytes_that_earlier_versions_wrote) {
+  const KvPageHeader two = make_header_with_parts();
+  const KvBlock block = encode_kv_page_header(two, 5, 8192);
+  EXPECT_EQ(block[8], 2);
+  EXPECT_EQ(kv_checksum(block), 0xdbadd4f2a86b4dd7);
+  KvPageHeader most = two;
+  most.attention = kSelectMode;
+  most.page_bytes = kKvPartsMax * 10;
+  most.parts.assign(kKvPartsMax, {10, 10, 3});
+  most.stored_bytes = kKvPartsMax * 4096;
+  most.compressed = false;
+  most.checksum = kv_parts_checksum(most.parts);
+  EXPECT_EQ(kv_checksum(encode_kv_page_header(most, 5, 8192)), 0x5fb2fc5a34a88058);
+  EXPECT_EQ(kv_checksum(encode_kv_file_header(6)), 0x6a1f7aa8904019a7);
+}
+
+KvPageHeader make_header_with_unequal_parts() {
+  KvPageHeader header = make_header();
+  header.parts = {{1000, 1000, 1}, {100, 3000, 2}, {1000, 1000, 3}};
+  header.stored_bytes = 3 * 4096;
+  header.checksum = kv_parts_checksum(header.parts);
+  return header;
+}
+
+TEST(KvFormat, tables_of_unequal_parts_come_back) {
+  KvPageHeader header = make_header_with_unequal_parts();
+  header.attention = kSelectMode;
+  const KvBlock block = encode_kv_page_header(header, 5, 8192);
+  EXPECT_EQ(block[8], 3);
+  EXPECT_EQ(decode_kv_page_header(block, 5, 8192), header);
+  EXPECT_EQ(kv_page_file_id(block, 8192), 5u);
+  header.page_bytes = 0;
+  header.parts.clear();
+  for (uint32_t i = 0; i < kKvPartsMax; ++i) {
+    const auto bytes = static_cast<uint32_t>(i * 3 % kKvPartSizesMax + 1);
+    header.parts.push_back({1, bytes, i});
+    header.page_bytes += bytes;
+  }
+  header.stored_bytes = kKvPartsMax * 4096;
+  header.checksum = kv_parts_checksum(header.parts);
+  EXPECT_EQ(decode_kv_page_header(encode_kv_page_header(header, 5, 8192), 5, 8192), header);
+}
+
+// At the places that docs/data_files.md names.
+TEST(KvFormat, the_sizes_of_unequal_parts_follow_the_attention_mode) {
+  const KvPageHeader header = make_header_with_unequal_parts();
+  const KvBlock block = encode_kv_page_header(header, 5, 8192);
+  KvBlock wanted{};
+  const auto put = [&](size_t at, uint32_t value) {
+    std::memcpy(wanted.data() + at, &value, sizeof value);
+  };
+  put(3776, 2);
+  put(3780, 1000);
+  put(3784, 3000);
+  wanted[3808 + 1] = 1;
+  EXPECT_TRUE(std::equal(block.begin() + 3776, block.begin() + 4088, wanted.begin() + 3776));
+}
+
+TEST(KvFormat, tables_of_unequal_parts_with_any_wrong_number_are_refused) {
+  const KvBlock block = encode_kv_page_header(make_header_with_unequal_parts(), 5, 8192);
+  const auto refused = [&](size_t at, auto value) {
+    return !decode_kv_page_header(forge(block, at, value), 5, 8192).has_value();
+  };
+  EXPECT_FALSE(refused(128, int64_t{64}));
+  EXPECT_TRUE(refused(8, uint32_t{0}));  // version
+  EXPECT_TRUE(refused(8, uint32_t{1}));
+  EXPECT_TRUE(refused(8, uint32_t{2}));
+  EXPECT_TRUE(refused(8, uint32_t{4}));
+  EXPECT_TRUE(refused(12, uint32_t{0}));      // compressed
+  EXPECT_TRUE(refused(144, uint64_t{4999}));  // page bytes
+  EXPECT_TRUE(refused(144, uint64_t{5001}));
+  EXPECT_TRUE(refused(152, uint64_t{4096}));  // stored bytes
+  EXPECT_TRUE(refused(160, uint64_t{0}));     // checksum of the table
+  EXPECT_TRUE(refused(680, uint32_t{0}));     // parts
+  EXPECT_TRUE(refused(680, uint32_t{2}));
+  EXPECT_TRUE(refused(680, uint32_t{4}));
+  EXPECT_TRUE(refused(680, uint32_t{257}));
+  EXPECT_TRUE(refused(680, std::numeric_limits<uint32_t>::max()));
+  EXPECT_TRUE(refused(688, uint32_t{0}));  // bytes of the first part
+  EXPECT_TRUE(refused(688, uint32_t{1001}));
+  for (const uint32_t count : {0U, 1U, 3U, 7U, 8U, UINT32_MAX}) {
+    EXPECT_TRUE(refused(3776, count)) << count;  // sizes
+  }
+  for (const uint32_t bytes : {0U, 999U, 1001U, 2000U, 3000U, UINT32_MAX}) {
+    EXPECT_TRUE(refused(3780, bytes)) << bytes;  // the first size
+  }
+  EXPECT_TRUE(refused(3784, uint32_t{1000}));  // the second one
+  EXPECT_TRUE(refused(3788, uint32_t{1}));     // the third one, which is not there
+  EXPECT_TRUE(refused(3804, uint32_t{1}));     // the last place for one
+  for (const int index : {1, 2, 6, 7, 255}) {
+    EXPECT_TRUE(refused(3808, static_cast<uint8_t>(index))) << index;  // of the first part
+    EXPECT_TRUE(refused(3811, static_cast<uint8_t>(index))) << index;  // after the last part
+    EXPECT_TRUE(refused(4063, static_cast<uint8_t>(index))) << index;
+  }
+  EXPECT_TRUE(refused(3809, uint8_t{0}));
+}
+
+// The sum of the parts is right in all of these.
+TEST(KvFormat, tables_of_unequal_parts_have_one_form) {
+  const KvBlock block = encode_kv_page_header(make_header_with_unequal_parts(), 5, 8192);
+  const auto refused = [](const KvBlock& other) {
+    return !decode_kv_page_header(other, 5, 8192).has_value();
+  };
+  using Size = std::array<uint32_t, 3>;
+  using Index = std::array<uint8_t, 3>;
+  const auto with = [&](uint32_t count, Size sizes, Index indexes) {
+    return forge(forge(forge(block, 3776, count), 3780, sizes), 3808, indexes);
+  };
+  EXPECT_FALSE(refused(with(2, {1000, 3000}, {0, 1, 0})));
+  EXPECT_TRUE(refused(with(2, {3000, 1000}, {1, 0, 1})));        // another order
+  EXPECT_TRUE(refused(with(3, {1000, 3000, 1000}, {0, 1, 2})));  // a size twice
+  EXPECT_TRUE(refused(with(3, {1000, 3000, 5}, {0, 1, 0})));     // one that no part has
+  EXPECT_TRUE(refused(with(1, {1000, 3000}, {0, 1, 0})));        // one that is not counted
+}
+
+TEST(KvFormat, parts_of_one_size_are_of_version_2_only) {
+  const KvBlock block = encode_kv_page_header(make_header_with_parts(), 5, 8192);
+  const KvBlock as_3 = forge(forge(block, 8, uint32_t{3}), 3776, std::array<uint32_t, 2>{1, 2500});
+  EXPECT_FALSE(decode_kv_page_header(as_3, 5, 8192).has_value());
+}
+
+TEST(KvFormat, equal_parts_make_up_the_page) {
+  EXPECT_EQ(equal_parts(5000, 2), (std::vector<uint32_t>{2500, 2500}));
+  EXPECT_EQ(equal_parts(5000, 1), std::vector<uint32_t>{5000});
+  // A page that is far too large has no parts that could be stored.
+  EXPECT_FALSE(check_kv_parts(uint64_t{1} << 40, equal_parts(uint64_t{1} << 40, 1)).ok());
 }
 
 TEST(KvFormat, one_name_a_number) {

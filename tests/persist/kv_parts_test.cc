@@ -4,14 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
+#include <numeric>
+#include <span>
+#include <vector>
 
 #include "base/file.h"
 #include "persist/kv_part_files.h"
 #include "persist/kv_record.h"
 #include "tests/failing_file_calls.h"
 #include "tests/long_tests.h"
+#include "tests/persist/kv_parts_testing.h"
 #include "tests/persist/memory_disk.h"
 #include "tests/persist/store_testing.h"
 #include "tests/places.h"
@@ -21,84 +24,47 @@
 namespace cascade {
 namespace {
 
+using testing::expect_parts;
+using testing::expect_read;
 using testing::FailingFileCalls;
+using testing::has_part;
+using testing::kPartsFile;
+using testing::kPartsFolder;
+using testing::kTwoParts;
+using testing::kUnequalPageBytes;
+using testing::kUnequalParts;
+using testing::kWhole;
 using testing::MemoryDisk;
 using testing::ok;
 using testing::open_store;
+using testing::PartMemory;
+using testing::read_part;
+using testing::read_range;
+using testing::run_in_parts;
+using testing::Sizes;
 using testing::test_options;
 using testing::TestChain;
 
-const std::string kPartsFolder = "/state/kv";
-const std::string kPartsFile = "/state/kv/00000001.kv";
-constexpr uint64_t kPartBytes = 2500;  // two parts of a TestChain's page
-
-PageRun run_in_parts(const TestChain& chain, size_t parts) {
-  PageRun run = chain.run();
-  run.parts = parts;
-  return run;
-}
-
-// Memory for a part as KvPartFiles wants it.
-class PartMemory {
- public:
-  PartMemory() : memory_(static_cast<uint8_t*>(std::aligned_alloc(4096, 8192))) {}
-  ~PartMemory() { std::free(memory_); }
-  PartMemory(const PartMemory&) = delete;
-  PartMemory& operator=(const PartMemory&) = delete;
-  uint8_t* data() { return memory_; }
-
- private:
-  uint8_t* memory_;
-};
-
-// Reads one part.
-Status read_part(KvPartFiles& files, uint32_t lease, size_t part, uint8_t* to) {
-  const PartRead read = {lease, to};
-  const auto unread = files.read(part, {&read, 1});
-  return unread ? Status(unread->error) : Status();
-}
-
-bool has_part(const PartMemory& memory, const TestChain& chain, size_t page, size_t part) {
-  const auto from = chain.pages[page].begin() + static_cast<ptrdiff_t>(part * kPartBytes);
-  return std::equal(from, from + kPartBytes, const_cast<PartMemory&>(memory).data());
-}
-
 TEST(KvParts, whole_pages_come_back_whatever_their_parts) {
-  for (const size_t parts : {1, 2, 5, 250}) {
+  for (const Sizes& parts : {kWhole, kTwoParts, equal_parts(testing::kPageBytes, 5),
+                             equal_parts(testing::kPageBytes, 250), kUnequalParts}) {
     for (const bool compress : {false, true}) {
       MemoryDisk disk;
       StoreOptions options = test_options();
       options.kv.compress = compress;
       auto store = open_store(disk, options);
-      const TestChain chain(1, 5);
+      const TestChain chain(1, 5, std::accumulate(parts.begin(), parts.end(), uint64_t{0}));
       ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, parts), 1)));
       ASSERT_TRUE(ok(store->commit()));
       store.reset();
       disk.cut_power();
       store = open_store(disk, options);
-      std::vector<std::vector<uint8_t>> to(5, std::vector<uint8_t>(chain.page_bytes));
-      std::vector<PageRead> reads;
-      for (size_t i = 0; i < 5; ++i)
-        reads.push_back({chain.keys[i], chain.token_ids[i], to[i].data()});
-      const PagesRead read = store->kv().read(chain.page_bytes, reads, parts);
-      EXPECT_EQ(read.good, 5u) << (read.error ? read.error->to_string() : "");
-      EXPECT_EQ(to, chain.pages);
+      expect_read(store->kv(), chain, parts);
       if (!compress) {
-        EXPECT_EQ(store->kv().bytes_on_disk(), 4096 + 5 * kv_record_bytes(chain.page_bytes, parts));
+        EXPECT_EQ(store->kv().bytes_on_disk(), 4096 + 5 * kv_record_bytes(parts));
       }
     }
   }
-}
-
-TEST(KvParts, wrong_numbers_of_parts_are_refused) {
-  MemoryDisk disk;
-  auto store = open_store(disk);
-  const TestChain chain(1);
-  for (const size_t parts : {0, 3, 257}) {
-    EXPECT_EQ(store->kv().append(run_in_parts(chain, parts), 1).error().field, "parts");
-  }
-  EXPECT_EQ(store->kv().lease(chain.keys[0], testing::kPageBytes, 2).error().code,
-            ErrorCode::kNotFound);
 }
 
 TEST(KvParts, parts_of_leased_pages_are_read_one_by_one) {
@@ -107,25 +73,15 @@ TEST(KvParts, parts_of_leased_pages_are_read_one_by_one) {
     StoreOptions options = test_options();
     options.kv.compress = compress;
     auto store = open_store(disk, options);
-    const TestChain chain(1);
-    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
-    KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
-    PartMemory memory;
+    const TestChain chain(1), unequal(2, 3, kUnequalPageBytes);
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, kTwoParts), 1)));
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(unequal, kUnequalParts), 1)));
     for (size_t page = 0; page < 3; ++page) {
-      const auto lease = store->kv().lease(chain.keys[page], testing::kPageBytes, 2);
-      ASSERT_TRUE(ok(lease));
-      for (size_t part = 0; part < 2; ++part) {
-        ASSERT_TRUE(ok(read_part(files, *lease, part, memory.data())));
-        EXPECT_TRUE(has_part(memory, chain, page, part)) << page << " " << part;
-      }
+      expect_parts(disk, store->kv(), chain, page, kTwoParts);
+      expect_parts(disk, store->kv(), unequal, page, kUnequalParts);
     }
+    EXPECT_TRUE(store->kv().take_forgotten().empty());
   }
-}
-
-// Bytes [begin, begin + bytes) of the only part of a page.
-Status read_range(KvPartFiles& files, const RangeRead& range) {
-  const auto unread = files.read(0, {&range, 1});
-  return unread ? Status(unread->error) : Status();
 }
 
 TEST(KvParts, ranges_of_parts_are_read_and_verified_alone) {
@@ -135,9 +91,9 @@ TEST(KvParts, ranges_of_parts_are_read_and_verified_alone) {
     options.kv.compress = compress;
     auto store = open_store(disk, options);
     const TestChain chain(1);
-    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 1), 1)));
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, kWhole), 1)));
     KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
-    const auto lease = store->kv().lease(chain.keys[1], testing::kPageBytes, 1);
+    const auto lease = store->kv().lease(chain.keys[1], testing::kPageBytes, kWhole);
     ASSERT_TRUE(ok(lease));
     const std::vector<uint8_t>& page = chain.pages[1];
     ASSERT_GT(page.size(), 4200u);
@@ -169,9 +125,9 @@ TEST(KvParts, a_range_that_is_damaged_or_gone_is_named_and_its_neighbours_are_no
   MemoryDisk disk;
   auto store = open_store(disk);
   const TestChain chain(1);
-  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 1), 1)));
+  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, kWhole), 1)));
   KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
-  const auto lease = store->kv().lease(chain.keys[0], testing::kPageBytes, 1);
+  const auto lease = store->kv().lease(chain.keys[0], testing::kPageBytes, kWhole);
   ASSERT_TRUE(ok(lease));
   disk.bytes(kPartsFile)[store->kv().leases().find(*lease)->offset + 150] ^= 1;
   PartMemory first, second;
@@ -206,7 +162,7 @@ TEST(KvParts, a_page_of_an_older_file_is_rewritten_when_it_is_leased) {
   }
   auto store = open_store(disk);
   const TestChain chain(0);
-  const auto lease = store->kv().lease(chain.keys[1], testing::kPageBytes, 2);
+  const auto lease = store->kv().lease(chain.keys[1], testing::kPageBytes, kTwoParts);
   ASSERT_TRUE(ok(lease));
   ASSERT_TRUE(ok(store->commit()));
   KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
@@ -220,7 +176,7 @@ TEST(KvParts, a_page_of_an_older_file_is_rewritten_when_it_is_leased) {
   std::vector<uint8_t> to(chain.page_bytes);
   for (size_t i = 0; i < 3; ++i) {  // some in files of either version
     const PageRead read = {chain.keys[i], chain.token_ids[i], to.data()};
-    EXPECT_EQ(store->kv().read(chain.page_bytes, {&read, 1}, 2).good, 1u);
+    EXPECT_EQ(store->kv().read(chain.page_bytes, {&read, 1}, kTwoParts).good, 1u);
     EXPECT_EQ(to, chain.pages[i]);
   }
   EXPECT_TRUE(disk.has("/state/kv/00000002.kv"));
@@ -234,9 +190,9 @@ TEST(KvParts, leased_pages_stay_where_they_are) {
   std::vector<TestChain> chains;
   for (uint64_t n = 0; n < 6; ++n) {
     chains.emplace_back(n);
-    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chains.back(), 2), 1)));
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chains.back(), kTwoParts), 1)));
   }
-  const auto lease = store->kv().lease(chains[0].keys[1], testing::kPageBytes, 2);
+  const auto lease = store->kv().lease(chains[0].keys[1], testing::kPageBytes, kTwoParts);
   ASSERT_TRUE(ok(lease));
   const auto victims = store->oldest_pages(uint64_t{1} << 30, {});
   ASSERT_TRUE(ok(victims));
@@ -264,8 +220,8 @@ TEST(KvParts, every_flipped_bit_of_a_part_is_found) {
     options.kv.compress = compress;
     auto store = open_store(disk, options);
     const TestChain chain(1);
-    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
-    const uint32_t lease = *store->kv().lease(chain.keys[1], testing::kPageBytes, 2);
+    ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, kTwoParts), 1)));
+    const uint32_t lease = *store->kv().lease(chain.keys[1], testing::kPageBytes, kTwoParts);
     const auto page = store->kv().leases().find(lease);
     KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
     PartMemory memory;
@@ -289,8 +245,8 @@ TEST(KvParts, a_page_that_is_gone_and_a_disk_that_fails_are_told_apart) {
   MemoryDisk disk;
   auto store = open_store(disk);
   const TestChain chain(1);
-  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
-  const uint32_t lease = *store->kv().lease(chain.keys[2], testing::kPageBytes, 2);
+  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, kTwoParts), 1)));
+  const uint32_t lease = *store->kv().lease(chain.keys[2], testing::kPageBytes, kTwoParts);
   PartMemory memory;
   FailingFileCalls failing(0, false, EIO, disk);
   constexpr int kCalls = 2;  // open, read
@@ -316,14 +272,14 @@ TEST(KvParts, are_read_by_several_threads_at_once) {
   auto store = Store::open(system_file_calls(), (folder.path() / "state").string(), test_options());
   ASSERT_TRUE(ok(store));
   const TestChain chain(1, 40);
-  ASSERT_TRUE(ok((*store)->kv().append(run_in_parts(chain, 2), 1)));
+  ASSERT_TRUE(ok((*store)->kv().append(run_in_parts(chain, kTwoParts), 1)));
   KvPartFiles files(system_file_calls(), (*store)->directory().kv_folder(),
                     (*store)->kv().leases());
   std::vector<PartMemory> memory(40);
   std::vector<PartRead> reads;
   for (size_t page = 0; page < 40; ++page) {
-    reads.push_back(
-        {*(*store)->kv().lease(chain.keys[page], testing::kPageBytes, 2), memory[page].data()});
+    reads.push_back({*(*store)->kv().lease(chain.keys[page], testing::kPageBytes, kTwoParts),
+                     memory[page].data()});
   }
   ASSERT_FALSE(files.read(1, reads).has_value());
   for (size_t page = 0; page < 40; ++page) EXPECT_TRUE(has_part(memory[page], chain, page, 1));
@@ -349,8 +305,8 @@ TEST(KvParts, are_read_through_the_cache_where_the_file_system_wants_that) {
   CachedOnly disk;
   auto store = open_store(disk);
   const TestChain chain(1);
-  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, 2), 1)));
-  const uint32_t lease = *store->kv().lease(chain.keys[0], testing::kPageBytes, 2);
+  ASSERT_TRUE(ok(store->kv().append(run_in_parts(chain, kTwoParts), 1)));
+  const uint32_t lease = *store->kv().lease(chain.keys[0], testing::kPageBytes, kTwoParts);
   KvPartFiles files(disk, kPartsFolder, store->kv().leases(), 1);
   PartMemory memory;
   for (size_t part = 0; part < 2; ++part) {

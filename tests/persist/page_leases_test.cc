@@ -8,11 +8,7 @@ namespace cascade {
 namespace {
 
 LeasedPage page_in(int64_t file, uint64_t n) {
-  return {.key = Hasher().field("n", n).finish(),
-          .file = file,
-          .offset = n,
-          .part_bytes = 1,
-          .parts = {{1, 2}}};
+  return {.key = Hasher().field("n", n).finish(), .file = file, .offset = n, .parts = {{1, 1, 2}}};
 }
 
 TEST(PageLeases, are_found_until_they_are_released) {

@@ -140,7 +140,8 @@ TEST(Bounds, tokens_that_select_see_chosen_pages_and_all_indexes) {
   EXPECT_EQ(attention_work(config, KvType::kF32, 1000, 1001, mode).f32_ops, 2 * 1001 * kKeyOps)
       << "there is little to choose from";
   const KvLayout layout = layout_of(
-      2, {.kv_heads = 1, .key_block_bytes = 640, .value_block_bytes = 640, .page_index_bytes = 140});
+      2,
+      {.kv_heads = 1, .key_block_bytes = 640, .value_block_bytes = 640, .page_index_bytes = 140});
   EXPECT_EQ(kv_read_bytes(config, layout, 3, 6410, 0, mode),
             3 * 20 * 6410 + 3 * (84 * 140 + 20 * (seen - 1)));
   EXPECT_EQ(kv_read_bytes(config, layout, 3, 6410, 21 * 64, mode),
