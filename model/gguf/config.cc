@@ -9,6 +9,7 @@
 #include <set>
 
 #include "model/config_family.h"
+#include "model/gguf/config_gemma4.h"
 #include "model/gguf/config_mixture.h"
 #include "model/json_fields.h"
 #include "model/rope.h"
@@ -21,8 +22,9 @@ struct Architecture {
   std::string_view name;
   std::string_view model_type;
 };
-constexpr std::array<Architecture, 12> kArchitectures = {{
+constexpr std::array<Architecture, 13> kArchitectures = {{
     {"gemma3", "gemma3_text"},
+    {"gemma4", "gemma4_text"},
     {"glm4moe", "glm4_moe"},
     {"gpt-oss", "gpt_oss"},
     {"granite", "granite"},
@@ -36,21 +38,22 @@ constexpr std::array<Architecture, 12> kArchitectures = {{
     {"smollm3", "smollm3"},
 }};
 
-// A key after "ARCHITECTURE." that asks for a computation. Only the architecture `architecture`
-// does it (empty: none does), and `config` is the key's name in a configuration; all other
-// architectures refuse the key.
+// A key after "ARCHITECTURE." that asks for a computation. The architecture `architecture` does it
+// (empty: none does), and `config` is the key's name in a configuration; architectures without an
+// entry for the key refuse it.
 struct Computed {
   std::string_view gguf;
   std::string_view config = {};
   std::string_view architecture = {};
 };
-constexpr std::array<Computed, 12> kComputed = {{
+constexpr std::array<Computed, 13> kComputed = {{
     {"attention.scale", "attention_multiplier", "granite"},
     {"embedding_scale", "embedding_multiplier", "granite"},
     {"residual_scale", "residual_multiplier", "granite"},
     {"logit_scale", "logits_scaling", "granite"},
     {"attn_logit_softcapping", "attn_logit_softcapping", "gemma3"},
     {"final_logit_softcapping", "final_logit_softcapping", "gemma3"},
+    {"final_logit_softcapping", "final_logit_softcapping", "gemma4"},
     {"attention.max_alibi_bias"},
     {"attention.clamp_kqv"},
     {"attention.temperature_scale", "llama_4_scaling_beta", "mistral3"},
@@ -83,7 +86,7 @@ struct KeyPair {
   std::string_view config;
   std::string_view gguf;
 };
-constexpr std::array<KeyPair, 27> kKeys = {{
+constexpr std::array<KeyPair, 32> kKeys = {{
     {"num_hidden_layers", "block_count"},
     {"hidden_size", "embedding_length"},
     {"intermediate_size", "feed_forward_length"},
@@ -111,6 +114,11 @@ constexpr std::array<KeyPair, 27> kKeys = {{
     {"topk_group", "expert_group_used_count"},
     {"routed_scaling_factor", "expert_weights_scale"},
     {"num_nextn_predict_layers", "nextn_predict_layers"},
+    {"per_layer_config", "attention.head_count_kv"},
+    {"num_kv_shared_layers", "attention.shared_kv_layers"},
+    {"hidden_size_per_layer_input", "embedding_length_per_layer_input"},
+    {"vocab_size_per_layer_input", "embedding_length_per_layer_input"},
+    {"top_k_experts", "expert_used_count"},
 }};
 
 // Any number that a JSON number may be; parse_model_config has the limits.
@@ -149,14 +157,15 @@ class ConfigReader {
          {"num_hidden_layers", "hidden_size", "max_position_embeddings", "num_attention_heads"}) {
       RETURN_IF_ERROR(copy_whole(key, true));
     }
-    // In gpt-oss the size of the experts is the only one.
-    RETURN_IF_ERROR(copy_whole("intermediate_size", architecture_ != "gpt-oss"));
-    RETURN_IF_ERROR(copy_whole("num_key_value_heads", false));
-    RETURN_IF_ERROR(copy_whole("head_dim", false));
+    if (!is_gemma4()) RETURN_IF_ERROR(read_layer_sizes());
     ASSIGN_OR_RETURN(const std::optional<double> epsilon, metadata_.number(key_of("rms_norm_eps")));
     if (epsilon) config_["rms_norm_eps"] = *epsilon;
     RETURN_IF_ERROR(read_tensors());
     RETURN_IF_ERROR(read_gguf_mixture(files_, architecture_, config_));
+    if (is_gemma4()) {
+      RETURN_IF_ERROR(read_gguf_gemma4(files_, config_));
+      return parse();
+    }
     RETURN_IF_ERROR(architecture_ == "gemma3" ? read_gemma() : read_window());
     RETURN_IF_ERROR(read_rotary_part());
     RETURN_IF_ERROR(read_rope());
@@ -177,9 +186,18 @@ class ConfigReader {
     return key(std::ranges::find(kKeys, config_key, &KeyPair::config)->gguf);
   }
 
+  // Its layers differ (model/gguf/config_gemma4.h).
+  bool is_gemma4() const { return architecture_ == "gemma4"; }
+
+  bool computes(std::string_view gguf_name) const {
+    return std::ranges::any_of(kComputed, [&](const Computed& computed) {
+      return computed.gguf == gguf_name && computed.architecture == architecture_;
+    });
+  }
+
   Status refuse_what_is_not_built() const {
     for (const Computed& computed : kComputed) {
-      if (computed.architecture != architecture_ && metadata_.contains(key(computed.gguf))) {
+      if (metadata_.contains(key(computed.gguf)) && !computes(computed.gguf)) {
         return unsupported(key(computed.gguf), "is not supported");
       }
     }
@@ -210,6 +228,14 @@ class ConfigReader {
       return not_found(key_of(config_key), "is missing");
     }
     return {};
+  }
+
+  // Reads the sizes that all layers have.
+  Status read_layer_sizes() {
+    // In gpt-oss the size of the experts is the only one.
+    RETURN_IF_ERROR(copy_whole("intermediate_size", architecture_ != "gpt-oss"));
+    RETURN_IF_ERROR(copy_whole("num_key_value_heads", false));
+    return copy_whole("head_dim", false);
   }
 
   // Reads what the shapes and names of tensors say.

@@ -45,6 +45,7 @@ class MixtureReader {
     ASSIGN_OR_RETURN(const auto experts,
                      metadata_.whole(key("expert_count"), INT64_MIN, kAnyNumber));
     if (!must_be && experts.value_or(0) == 0) return {};
+    if (architecture_ == "gemma4") return read_gemma4();
     if (!must_be && architecture_ != "llama") {
       return unsupported(key("expert_count"), "must be 0 in architecture " + architecture_);
     }
@@ -111,6 +112,14 @@ class MixtureReader {
     }
     config_["mlp_only_layers"] = std::move(dense);
     return {};
+  }
+
+  Status read_gemma4() {
+    config_["enable_moe_block"] = true;
+    RETURN_IF_ERROR(copy("expert_count", "num_local_experts", true));
+    RETURN_IF_ERROR(copy("expert_used_count", "top_k_experts", true));
+    RETURN_IF_ERROR(copy("expert_feed_forward_length", "moe_intermediate_size", true));
+    return check_plain_router(kSoftmax);
   }
 
   Status read_gpt_oss() {

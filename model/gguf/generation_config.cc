@@ -16,6 +16,9 @@ namespace {
 constexpr std::array<std::string_view, 7> kEndTexts = {
     "<|im_end|>", "<|endoftext|>",   "<|eot_id|>",   "<|eom_id|>",
     "<|end|>",    "<|end_of_text|>", "<end_of_turn>"};
+// Those of Gemma 4, whatever their type: a model that calls a tool ends with the last one.
+constexpr std::array<std::string_view, 3> kGemma4EndTexts = {"<eos>", "<turn|>",
+                                                             "<|tool_response>"};
 constexpr int32_t kControlType = 3;
 
 Result<Json> end_tokens(const GgufMetadata& metadata) {
@@ -32,8 +35,12 @@ Result<Json> end_tokens(const GgufMetadata& metadata) {
   ASSIGN_OR_RETURN(const auto* tokens, metadata.strings("tokenizer.ggml.tokens"));
   ASSIGN_OR_RETURN(const auto types, metadata.wholes("tokenizer.ggml.token_type"));
   if (tokens == nullptr) return ordered;
+  ASSIGN_OR_RETURN(const auto model, metadata.text("tokenizer.ggml.model"));
+  const bool is_gemma4 = model == "gemma4";
   for (size_t id = 0; id < std::min(tokens->size(), types.size()); ++id) {
-    const bool is_end = types[id] == kControlType && std::ranges::count(kEndTexts, (*tokens)[id]);
+    const bool is_end =
+        is_gemma4 ? std::ranges::count(kGemma4EndTexts, (*tokens)[id]) != 0
+                  : types[id] == kControlType && std::ranges::count(kEndTexts, (*tokens)[id]) != 0;
     if (is_end && ordered.size() < kEndTexts.size()) add(static_cast<int64_t>(id));
   }
   return ordered;

@@ -16,10 +16,13 @@ struct NamePair {
   std::string_view checkpoint;
 };
 
-constexpr std::array<NamePair, 3> kModelNames = {{
+constexpr std::array<NamePair, 6> kModelNames = {{
     {"token_embd", "model.embed_tokens"},
     {"output_norm", "model.norm"},
     {"output", "lm_head"},
+    {"per_layer_token_embd", "model.embed_tokens_per_layer"},
+    {"per_layer_model_proj", "model.per_layer_model_projection"},
+    {"per_layer_proj_norm", "model.per_layer_projection_norm"},
 }};
 constexpr std::array<NamePair, 7> kLayerNames = {{
     {"attn_q", "self_attn.q_proj"},
@@ -72,6 +75,16 @@ constexpr std::array<NamePair, 4> kGptOssExperts = {{
     {"ffn_up_exps", "mlp.experts.up_proj"},
     {"ffn_down_exps", "mlp.experts.down_proj"},
 }};
+// For gemma4, beside kNormsWithOutputs.
+constexpr std::array<NamePair, 7> kGemma4Names = {{
+    {"inp_gate", "per_layer_input_gate"},
+    {"proj", "per_layer_projection"},
+    {"post_norm", "post_per_layer_input_norm"},
+    {"ffn_gate_inp", "router.proj"},
+    {"post_ffw_norm_1", "post_feedforward_layernorm_1"},
+    {"pre_ffw_norm_2", "pre_feedforward_layernorm_2"},
+    {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
+}};
 // For glm4moe and gpt-oss.
 constexpr std::array<NamePair, 2> kNormsByPlace = {{
     {"attn_norm", "input_layernorm"},
@@ -81,6 +94,14 @@ constexpr std::array<NamePair, 2> kNormsByPlace = {{
 constexpr std::array<NamePair, 2> kWholeNames = {{
     {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"},
     {"attn_sinks.weight", "self_attn.sinks"},
+}};
+// The same of gemma4.
+constexpr std::array<NamePair, 5> kGemma4WholeNames = {{
+    {"layer_output_scale.weight", "layer_scalar"},
+    {"ffn_gate_inp.scale", "router.scale"},
+    {"ffn_down_exps.scale", "router.per_expert_scale"},
+    {"ffn_gate_up_exps.weight", "experts.gate_up_proj"},
+    {"ffn_down_exps.weight", "experts.down_proj"},
 }};
 constexpr std::string_view kGgufLayers = "blk.";
 constexpr std::string_view kCheckpointLayers = "model.layers.";
@@ -97,9 +118,13 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
 
 // The names of a layer's tensors. No name is in two of the tables, neither as a GGUF name nor as a
 // checkpoint name.
-using LayerNames = std::array<std::span<const NamePair>, 4>;
+struct LayerNames {
+  std::array<std::span<const NamePair>, 4> tables;
+  std::span<const NamePair> whole;
+};
 LayerNames layer_names(std::string_view architecture) {
-  LayerNames names = {kLayerNames, kNorms, kMlp};
+  LayerNames all = {{kLayerNames, kNorms, kMlp}, kWholeNames};
+  auto& names = all.tables;
   const bool is_glm = is_one_of(architecture, {"glm4moe", "glm4_moe"});
   if (is_glm || is_one_of(architecture, {"qwen3moe", "qwen3_moe"})) names[3] = kExperts;
   const bool is_gpt_oss = is_one_of(architecture, {"gpt-oss", "gpt_oss"});
@@ -110,7 +135,12 @@ LayerNames layer_names(std::string_view architecture) {
     names[1] = kNormsWithOutputs;
   }
   if (architecture == "phi3") names[2] = kFused;
-  return names;
+  if (is_one_of(architecture, {"gemma4", "gemma4_text"})) {
+    names[1] = kNormsWithOutputs;
+    names[3] = kGemma4Names;
+    all.whole = kGemma4WholeNames;
+  }
+  return all;
 }
 
 // The layer's number, such as "3", and the rest of the name after the next dot.
@@ -153,9 +183,10 @@ std::optional<std::string> translated(std::string_view name, const LayerNames& l
                                       std::string_view NamePair::*to, std::string_view from_layers,
                                       std::string_view to_layers) {
   if (const auto layer = layer_name(name, from_layers)) {
-    const auto whole = std::ranges::find(kWholeNames, layer->rest, from);
-    const auto rest = whole != kWholeNames.end() ? std::string((*whole).*to)
-                                                 : translated(layer->rest, layer_names, from, to);
+    const auto whole = std::ranges::find(layer_names.whole, layer->rest, from);
+    const auto rest = whole != layer_names.whole.end()
+                          ? std::string((*whole).*to)
+                          : translated(layer->rest, layer_names.tables, from, to);
     if (!rest) return std::nullopt;
     return std::string(to_layers) + std::string(layer->number) + "." + *rest;
   }

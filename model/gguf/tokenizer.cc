@@ -43,14 +43,16 @@ class TokenizerReader {
 
   Result<Tokenizer> run() {
     ASSIGN_OR_RETURN(const std::string model, metadata_.required_text(kModel));
-    if (model != "gpt2" && model != "llama") {
+    if (model != "gpt2" && model != "llama" && model != "gemma4") {
       return unsupported(std::string(kModel),
-                         quote_text(model) + " is not supported (supported: gpt2, llama)");
+                         quote_text(model) + " is not supported (supported: gpt2, llama, gemma4)");
     }
     is_sentence_piece_ = model == "llama";
     RETURN_IF_ERROR(read_lists());
     RETURN_IF_ERROR(read_tokens());
-    RETURN_IF_ERROR(is_sentence_piece_ ? read_sentence_piece() : read_byte_level());
+    RETURN_IF_ERROR(is_sentence_piece_  ? read_sentence_piece()
+                    : model == "gemma4" ? read_gemma4()
+                                        : read_byte_level());
     RETURN_IF_ERROR(read_template());
     model_["vocab"] = std::move(vocab_);
     const Json document = {{"version", "1.0"},
@@ -142,6 +144,11 @@ class TokenizerReader {
     normalizer_ = std::move(found.normalizer);
     adds_begin_ = found.adds_begin_token;
     decoder_ = {{"type", "ByteLevel"}};
+    model_["ignore_merges"] = found.ignores_merges;
+    return read_merges();
+  }
+
+  Status read_merges() {
     ASSIGN_OR_RETURN(const auto* merges, metadata_.strings(kMerges));
     if (merges == nullptr) return not_found(std::string(kMerges), "is missing");
     Json rules = Json::array();
@@ -155,8 +162,17 @@ class TokenizerReader {
       rules.emplace_back(std::string(rule));
     }
     model_["merges"] = std::move(rules);
-    model_["ignore_merges"] = found.ignores_merges;
     return {};
+  }
+
+  // Merges by rank as in a byte-level tokenizer, but of characters, whose spaces are marked and
+  // which fall back to bytes, as in SentencePiece. Texts always begin with the begin token,
+  // whatever the file says.
+  Status read_gemma4() {
+    adds_begin_ = true;
+    always_begins_ = true;
+    mark_spaces(/*has_prefix=*/false);
+    return read_merges();
   }
 
   Status read_sentence_piece() {
@@ -166,6 +182,14 @@ class TokenizerReader {
     ASSIGN_OR_RETURN(const bool has_prefix,
                      metadata_.flag_or("tokenizer.ggml.add_space_prefix", true));
     adds_begin_ = true;
+    mark_spaces(has_prefix);
+    model_["merges"] = Json::array();
+    return {};
+  }
+
+  // Spaces become marks, with one before each text if `has_prefix`; characters that no token has
+  // become bytes.
+  void mark_spaces(bool has_prefix) {
     const std::string space = " ";
     const std::string mark = "\u2581";
     Json normalizers = Json::array();
@@ -180,10 +204,8 @@ class TokenizerReader {
       decoders.push_back({{"type", "Strip"}, {"content", space}, {"start", 1}, {"stop", 0}});
     }
     decoder_ = {{"type", "Sequence"}, {"decoders", std::move(decoders)}};
-    model_["merges"] = Json::array();
     model_["byte_fallback"] = true;
     model_["fuse_unk"] = true;
-    return {};
   }
 
   // Reads which tokens go before and after a text.
@@ -193,7 +215,8 @@ class TokenizerReader {
     const auto add = [&](const std::string& key, const std::string& id_key,
                          bool fallback) -> Status {
       ASSIGN_OR_RETURN(const bool is_wanted, metadata_.flag_or(key, fallback));
-      if (!is_wanted) return {};
+      const bool is_begin = id_key == "tokenizer.ggml.bos_token_id";
+      if (!is_wanted && !(is_begin && always_begins_)) return {};
       const auto last = static_cast<int64_t>(tokens_->size()) - 1;
       ASSIGN_OR_RETURN(const int64_t id, metadata_.required_whole(id_key, 0, last));
       const std::string text((*tokens_)[static_cast<size_t>(id)]);
@@ -214,6 +237,7 @@ class TokenizerReader {
   const GgufMetadata& metadata_;
   bool is_sentence_piece_ = false;
   bool adds_begin_ = false;
+  bool always_begins_ = false;
   const std::vector<std::string_view>* tokens_ = nullptr;
   std::vector<int32_t> types_;
   std::vector<float> scores_;  // by id; NaN for tokens that no merge gives; empty for byte-level

@@ -215,8 +215,21 @@ TEST(RopeConfig, yarn_refuses_values_outside_their_limits) {
   EXPECT_EQ(parsed_rope(v4(merged(kYarn, {{"beta_fast", 2}, {"beta_slow", 2}}))).beta_fast, 2);
 }
 
+TEST(RopeConfig, proportional_rope_moves_a_share_of_the_pairs_of_the_whole_head) {
+  const Json scaling = {{"rope_type", "proportional"}, {"partial_rotary_factor", 0.25}};
+  RopeConfig rope = parsed_rope(v5(merged(scaling, {{"rope_theta", 1e6}})));
+  EXPECT_EQ(rope.scaling, RopeScaling::kProportional);
+  EXPECT_EQ(rope.moving_share, 0.25);
+  EXPECT_EQ(rope.rotary_dim(64), 64) << "all of a head is rotated, in part by nothing";
+  EXPECT_EQ(rope.factor, 1);
+  rope = parsed_rope(v5({{"rope_type", "proportional"}, {"rope_theta", 1e6}, {"factor", 8.0}}));
+  EXPECT_EQ(rope.moving_share, 1);
+  EXPECT_EQ(rope.factor, 8);
+  expect_invalid_rope(v5(merged(scaling, {{"rope_theta", 1e6}, {"factor", 0.0}})), "factor");
+}
+
 TEST(RopeConfig, refuses_types_that_are_not_built) {
-  for (const char* type : {"dynamic", "proportional", "mrope", "YARN"}) {
+  for (const char* type : {"dynamic", "mrope", "YARN"}) {
     expect_unsupported_rope(v4({{"rope_type", type}, {"factor", 2.0}}), "rope_type", type);
     expect_unsupported_rope(v4({{"type", type}, {"factor", 2.0}}), "rope_type", type);
     expect_unsupported_rope(v5({{"rope_type", type}, {"factor", 2.0}}), "rope_type", type);

@@ -62,7 +62,7 @@ struct Pieces {
 void expect_piece(const uint8_t* bytes, const KvPartStream::Piece& piece) {
   for (size_t i = 0; i < piece.numbers.size() * kPartBytes; ++i) {
     const int page = piece.numbers[i / kPartBytes];
-    const int layer = piece.layer + (piece.blocks ? 100 : 0);
+    const int layer = piece.part + (piece.blocks ? 100 : 0);
     ASSERT_EQ(bytes[i], i % kPartBytes % 2 == 0 ? layer : page) << i;
   }
 }

@@ -59,6 +59,7 @@ class Subject {
     const size_t hidden = size_t(config_.hidden_size), stride = hidden + 8;
     const size_t rows = x.size() / hidden;
     std::vector<float> out(rows * stride, -1), packed;
+    pass_.route(w, x.data(), static_cast<int>(rows));
     pass_.run(w, x.data(), static_cast<int>(rows), out.data(), stride);
     for (size_t row = 0; row < rows; ++row) {
       const auto begin = out.begin() + static_cast<ptrdiff_t>(row * stride);

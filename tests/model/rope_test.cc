@@ -71,6 +71,19 @@ TEST(Rope, linear_scaling_stretches_all_positions_alike) {
   }
 }
 
+TEST(Rope, proportional_scaling_moves_the_first_pairs_only) {
+  RopeConfig config;
+  config.theta = 1e6;
+  config.scaling = RopeScaling::kProportional;
+  config.moving_share = 0.25;
+  config.factor = 2;
+  const RopeTable table(config, 64);
+  for (int i = 0; i < 8; ++i) {
+    expect_close(table.frequencies()[size_t(i)], plain_frequency(1e6L, i, 64) / 2, i);
+  }
+  for (size_t i = 8; i < 32; ++i) EXPECT_EQ(table.frequencies()[i], 0) << i;
+}
+
 TEST(Rope, longrope_divides_each_frequency_by_its_own_number) {
   RopeConfig config;
   config.theta = 10000;

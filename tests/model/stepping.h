@@ -35,17 +35,18 @@ inline const std::vector<std::string>& fixture_models() {
 // variants, and then variants of families that other fixtures belong to.
 inline const std::vector<std::string>& family_models() {
   static const std::vector<std::string> names = {
-      "gemma3",        "gemma3-caps", "granite",           "olmo2",        "phi3",
-      "phi3-longrope", "smollm3",     "llama-linear",      "qwen2-window", "qwen3-yarn",
-      "olmo3",         "ministral3",  "ministral3-vision", "gemma3-vision"};
+      "gemma3",        "gemma3-caps",  "granite",           "olmo2",         "phi3",
+      "phi3-longrope", "smollm3",      "llama-linear",      "qwen2-window",  "qwen3-yarn",
+      "olmo3",         "ministral3",   "ministral3-vision", "gemma3-vision", "gemma4-shared",
+      "gemma4-alike",  "gemma4-vision"};
   return names;
 }
 
 // Mixtures of experts.
 inline const std::vector<std::string>& mixture_models() {
-  static const std::vector<std::string> names = {"glm4-moe",      "glm4-moe-plain", "gpt-oss",
-                                                 "gpt-oss-mxfp4", "mixtral",        "qwen3-moe",
-                                                 "qwen3-moe-step"};
+  static const std::vector<std::string> names = {"gemma4-moe", "glm4-moe",      "glm4-moe-plain",
+                                                 "gpt-oss",    "gpt-oss-mxfp4", "mixtral",
+                                                 "qwen3-moe",  "qwen3-moe-step"};
   return names;
 }
 
@@ -119,20 +120,20 @@ class ChainPages {
     for (size_t t = 0; t < tokens; ++t) {
       const uint8_t* page = pages_[t / kPageTokens];
       const int slot = static_cast<int>(t % kPageTokens);
-      for (int layer = 0; layer < layout_.layers; ++layer) {
-        for (int head = 0; head < layout_.kv_heads; ++head) {
-          const uint8_t* keys = page + layout_.key_offset(layer, head);
-          const uint8_t* values = page + layout_.value_offset(layer, head);
-          for (int c = 0; c < layout_.head_dim; ++c) {
-            const uint8_t* k = keys + key_index(layout_.type, layout_.head_dim, slot, c) * element;
-            const uint8_t* v =
-                values + value_index(layout_.type, layout_.head_dim, slot, c) * element;
+      for (int part = 0; part < layout_.part_count(); ++part) {
+        const KvPartLayout& of = layout_.parts[part];
+        for (int head = 0; head < of.kv_heads; ++head) {
+          const uint8_t* keys = page + layout_.key_offset(part, head);
+          const uint8_t* values = page + layout_.value_offset(part, head);
+          for (int c = 0; c < of.head_dim; ++c) {
+            const uint8_t* k = keys + key_index(layout_.type, of.head_dim, slot, c) * element;
+            const uint8_t* v = values + value_index(layout_.type, of.head_dim, slot, c) * element;
             bytes.insert(bytes.end(), k, k + element);
             bytes.insert(bytes.end(), v, v + element);
           }
           if (!kv_has_scales(layout_.type)) continue;
-          const int padded = padded_head_dim(layout_.head_dim);
-          const uint8_t* k = keys + kv_scales_offset(layout_.head_dim) + slot * sizeof(uint16_t);
+          const int padded = padded_head_dim(of.head_dim);
+          const uint8_t* k = keys + kv_scales_offset(of.head_dim) + slot * sizeof(uint16_t);
           const uint8_t* v = values + kv_scales_offset(padded) + slot * sizeof(uint16_t);
           bytes.insert(bytes.end(), k, k + sizeof(uint16_t));
           bytes.insert(bytes.end(), v, v + sizeof(uint16_t));

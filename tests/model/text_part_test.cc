@@ -19,8 +19,9 @@ Json multimodal(const char* type, const Json& text) {
   return {{"model_type", type}, {"text_config", text}, {"vision_config", Json::object()}};
 }
 
-TEST(TextPart, is_that_of_gemma3_and_mistral3_with_a_text_config) {
+TEST(TextPart, is_that_of_gemma_and_mistral3_with_a_text_config) {
   EXPECT_TRUE(has_text_part(multimodal("gemma3", Json::object())));
+  EXPECT_TRUE(has_text_part(multimodal("gemma4", Json::object())));
   EXPECT_TRUE(has_text_part(multimodal("mistral3", Json::object())));
   EXPECT_FALSE(has_text_part(multimodal("qwen2_vl", Json::object())));
   EXPECT_FALSE(has_text_part(multimodal("gemma3", "text")));
@@ -66,6 +67,15 @@ TEST(TextPart, of_gemma3_may_leave_out_most_of_its_configuration) {
   EXPECT_EQ(parsed_config(multimodal("gemma3", with(text, "head_dim", 128))).head_dim, 128);
 }
 
+TEST(TextPart, of_gemma4_has_the_defaults_of_transformers) {
+  const ModelConfig config = parsed_config(multimodal("gemma4", Json::object()));
+  EXPECT_EQ(config.model_type, "gemma4_text");
+  EXPECT_EQ(config.layers, 30);
+  EXPECT_EQ(config.hidden_size, 2304);
+  EXPECT_EQ(config.attention_shape(5), (AttentionShape{4, 512, 5}));
+  EXPECT_EQ(config.layer_input_size, 256);
+}
+
 TEST(TextPart, takes_over_what_only_the_whole_model_says) {
   Json whole = multimodal("mistral3", {{"eos_token_id", 7}});
   whole["eos_token_id"] = 2;
@@ -86,7 +96,8 @@ TEST(TextPart, has_the_names_of_a_text_model) {
   EXPECT_EQ(name("lm_head.weight"), "lm_head.weight");
   EXPECT_EQ(name("model.layers.0.mlp.up_proj.weight"), "model.layers.0.mlp.up_proj.weight");
   for (const char* other : {"vision_tower.patch_conv.weight", "model.vision_tower.x",
-                            "multi_modal_projector.norm.weight", "model.multi_modal_projector.x"}) {
+                            "multi_modal_projector.norm.weight", "model.multi_modal_projector.x",
+                            "model.embed_vision.x", "model.audio_tower.x", "model.embed_audio.x"}) {
     EXPECT_EQ(text_part_tensor(other), std::nullopt) << other;
   }
 }
@@ -106,7 +117,7 @@ TEST(TextPart, with_two_tensors_of_one_name_is_refused) {
 }
 
 TEST(TextPart, is_all_that_counts_of_a_checkpoint) {
-  for (const char* name : {"gemma3-vision", "ministral3-vision"}) {
+  for (const char* name : {"gemma3-vision", "gemma4-vision", "ministral3-vision"}) {
     const auto whole = TensorFiles::open(model_dir(name));
     const auto text = TensorFiles::open(model_dir(name), true);
     ASSERT_TRUE(whole.ok() && text.ok());

@@ -169,6 +169,7 @@ PlainTensors with_joined_experts(const PlainTensors& tensors) {
 
 std::string architecture_of(const ModelConfig& config) {
   if (config.model_type == "mistral" || config.model_type == "mixtral") return "llama";
+  if (config.model_type == "gemma4_text") return "gemma4";
   if (config.model_type == "glm4_moe") return "glm4moe";
   if (config.model_type == "gpt_oss") return "gpt-oss";
   if (config.model_type == "ministral3") return "mistral3";
@@ -207,6 +208,41 @@ void write_yarn(const RopeConfig& rope, const std::string& name, GgufWriter& out
   out.f32(scaling + "yarn_beta_slow", static_cast<float>(rope.beta_slow));
 }
 
+// The keys in which layers differ; a number stands for all layers.
+void write_gemma4(const ModelConfig& config, GgufWriter& out) {
+  const auto u32 = [&](const char* key, int value) {
+    out.u32(std::string("gemma4.") + key, static_cast<uint32_t>(value));
+  };
+  std::vector<int32_t> kv_heads, widths;
+  std::vector<uint8_t> slides;
+  int shared = 0;
+  for (int layer = 0; layer < config.layers; ++layer) {
+    const AttentionShape shape = config.attention_shape(layer);
+    const bool is_sliding = config.window[static_cast<size_t>(layer)] > 0;
+    kv_heads.push_back(shape.kv_heads);
+    widths.push_back(config.mlp_size(layer));
+    slides.push_back(is_sliding ? 1 : 0);
+    shared += shape.writes_kv ? 0 : 1;
+  }
+  for (const bool is_sliding : {false, true}) {
+    const auto at = std::ranges::find(slides, is_sliding ? 1 : 0) - slides.begin();
+    const int dim = config.attention_shape(static_cast<int>(at)).head_dim;
+    for (const char* key :
+         {"attention.key_length", "attention.value_length", "rope.dimension_count"}) {
+      u32((key + std::string(is_sliding ? "_swa" : "")).c_str(), dim);
+    }
+  }
+  out.numbers("gemma4.attention.head_count_kv", GgufValueType::kI32, kv_heads);
+  out.numbers("gemma4.feed_forward_length", GgufValueType::kI32, widths);
+  out.numbers("gemma4.attention.sliding_window_pattern", GgufValueType::kBool, slides);
+  u32("attention.sliding_window", std::ranges::max(config.window));
+  u32("attention.shared_kv_layers", shared);
+  u32("embedding_length_per_layer_input", config.layer_input_size);
+  out.f32("gemma4.rope.freq_base", static_cast<float>(config.rope.theta));
+  out.f32("gemma4.rope.freq_base_swa", static_cast<float>(config.local_rope.theta));
+  if (config.logit_soft_cap > 0) out.f32("gemma4.final_logit_softcapping", config.logit_soft_cap);
+}
+
 void write_sizes(const ModelConfig& config, GgufWriter& out) {
   const std::string name = architecture_of(config);
   out.text("general.architecture", name).text("general.name", "converted");
@@ -216,16 +252,17 @@ void write_sizes(const ModelConfig& config, GgufWriter& out) {
   u32("block_count", config.layers + config.draft_layers);
   u32("context_length", config.context_tokens_max);
   u32("embedding_length", config.hidden_size);
-  u32("feed_forward_length", config.intermediate_size);
   u32("attention.head_count", config.query_heads);
+  out.f32(name + ".attention.layer_norm_rms_epsilon", config.rms_norm_eps);
+  if (config.mixture.experts > 0) write_mixture(config, out);
+  if (name == "gemma4") return write_gemma4(config, out);
+  u32("feed_forward_length", config.intermediate_size);
   u32("attention.head_count_kv", config.kv_heads);
   u32("attention.key_length", config.head_dim);
   u32("attention.value_length", config.head_dim);
   u32("rope.dimension_count", config.rope.rotary_dim(config.head_dim));
   if (config.window.front() > 0) u32("attention.sliding_window", config.window.front());
-  out.f32(name + ".attention.layer_norm_rms_epsilon", config.rms_norm_eps);
   out.f32(name + ".rope.freq_base", static_cast<float>(config.rope.theta));
-  if (config.mixture.experts > 0) write_mixture(config, out);
   if (config.rope.scaling == RopeScaling::kYarn) write_yarn(config.rope, name, out);
   if (name != "mistral3") return;
   out.f32(name + ".attention.temperature_scale", config.query_scale_beta);
@@ -398,7 +435,15 @@ void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, con
         "blk." + std::to_string(config.layers + layer) + ".nextn.eh_proj.weight";
     out.tensor(draft, {1}, kGgmlF32, encode_values({1}, kGgmlF32));
   }
-  if (begin != 0 || config.rope.scaling != RopeScaling::kLlama3) return;
+  if (begin != 0) return;
+  if (config.rope.scaling == RopeScaling::kProportional) {
+    const auto pairs = static_cast<size_t>(config.rotary_dim(LayerRope::kMain) / 2);
+    std::vector<float> divisors(pairs, 1e30f);
+    std::fill_n(divisors.begin(), static_cast<size_t>(config.rope.moving_share * double(pairs)),
+                1.0f);
+    out.tensor("rope_freqs.weight", {pairs}, kGgmlF32, encode_values(divisors, kGgmlF32));
+  }
+  if (config.rope.scaling != RopeScaling::kLlama3) return;
   RopeConfig plain = config.rope;
   plain.scaling = RopeScaling::kNone;
   const std::vector<double> before = RopeTable(plain, config.head_dim).frequencies();
