@@ -251,7 +251,8 @@ TEST(Identity, models_of_every_family_compute_the_same_bits_in_every_way) {
 
 TEST(Identity, mixtures_of_experts_compute_the_same_bits_in_every_way) {
   Random random(test_seed());
-  check_models(long_or(mixture_models(), std::vector<std::string>{"glm4-moe", "gpt-oss-mxfp4"}),
+  check_models(long_or(mixture_models(),
+                       std::vector<std::string>{"glm4-moe", "gpt-oss-mxfp4", "gemma4-moe"}),
                random);
 }
 

@@ -56,10 +56,15 @@ class Subject {
         pass_(config_, kernels(), pool, multiplier_, quantized, 2000) {}
 
   std::vector<float> run(const MixtureWeights& w, const std::vector<float>& x) {
+    return run(w, x, x);
+  }
+  // `routed`: the router's input, which may be another one than that of the experts.
+  std::vector<float> run(const MixtureWeights& w, const std::vector<float>& routed,
+                         const std::vector<float>& x) {
     const size_t hidden = size_t(config_.hidden_size), stride = hidden + 8;
     const size_t rows = x.size() / hidden;
     std::vector<float> out(rows * stride, -1), packed;
-    pass_.route(w, x.data(), static_cast<int>(rows));
+    pass_.route(w, routed.data(), static_cast<int>(rows));
     pass_.run(w, x.data(), static_cast<int>(rows), out.data(), stride);
     for (size_t row = 0; row < rows; ++row) {
       const auto begin = out.begin() + static_cast<ptrdiff_t>(row * stride);
@@ -88,13 +93,17 @@ std::vector<double> product(const StackedMatrix& w, size_t part, int n, const do
 
 // The layer's output for one row, in f64.
 std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights& w,
-                                 const float* row) {
+                                 const float* routed, const float* row) {
   const MixtureConfig& mixture = config.mixture;
   const std::vector<double> x(row, row + config.hidden_size);
-  const std::vector<double> logits = product(w.router, 0, mixture.experts, x.data());
+  const std::vector<double> of_router(routed, routed + config.hidden_size);
+  const std::vector<double> logits = product(w.router, 0, mixture.experts, of_router.data());
   const std::vector<float> rounded(logits.begin(), logits.end());
   std::vector<ChosenExpert> chosen(size_t(mixture.chosen));
   ExpertChoice(mixture).choose(rounded.data(), nullptr, chosen.data());
+  for (ChosenExpert& each : chosen) {
+    if (!w.expert_scales.empty()) each.weight *= w.expert_scales[size_t(each.expert)];
+  }
   if (mixture.shared_intermediate_size > 0) chosen.push_back({mixture.experts, 1});
   std::vector<double> out(x.size());
   for (const auto& [expert, weight] : chosen) {
@@ -109,6 +118,21 @@ std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights
   return out;
 }
 
+// Compares all rows of `out` with the sums in f64.
+void expect_rows(const ModelConfig& config, const MixtureWeights& w,
+                 const std::vector<float>& routed, const std::vector<float>& x,
+                 const std::vector<float>& out) {
+  const size_t hidden = size_t(config.hidden_size);
+  ASSERT_EQ(out.size(), x.size());
+  for (size_t begin = 0; begin < x.size(); begin += hidden) {
+    const auto expected = expected_row(config, w, routed.data() + begin, x.data() + begin);
+    for (size_t i = 0; i < hidden; ++i) {
+      ASSERT_NEAR(out[begin + i], expected[i], 1e-4)
+          << x.size() / hidden << " rows, row " << begin / hidden;
+    }
+  }
+}
+
 TEST(MixturePass, adds_up_what_the_experts_of_each_row_compute) {
   Random random(test_seed());
   for (const bool is_shared : {false, true}) {
@@ -118,15 +142,37 @@ TEST(MixturePass, adds_up_what_the_experts_of_each_row_compute) {
     Subject subject(config, two_threads(), false);
     for (const int rows : {1, 2, 37}) {
       const std::vector<float> x = random_vector(random, rows * config.hidden_size, 0, 4);
-      const std::vector<float> out = subject.run(mixture.weights, x);
-      for (int row = 0; row < rows; ++row) {
-        const size_t begin = size_t(row) * size_t(config.hidden_size);
-        const auto expected = expected_row(config, mixture.weights, x.data() + begin);
-        for (size_t i = 0; i < expected.size(); ++i) {
-          ASSERT_NEAR(out[begin + i], expected[i], 1e-4) << rows << " rows, row " << row;
-        }
-      }
+      expect_rows(config, mixture.weights, x, x, subject.run(mixture.weights, x));
     }
+  }
+}
+
+// Some are negative, and one is 0. The shared expert has none.
+TEST(MixturePass, scales_of_experts_multiply_their_weights) {
+  Random random(test_seed());
+  const ModelConfig config = mixture_config();
+  RandomMixture mixture(config, random, WeightType::kF32);
+  Subject subject(config, two_threads(), false);
+  const std::vector<float> x = random_vector(random, 37 * config.hidden_size, 0, 4);
+  const std::vector<float> plain = subject.run(mixture.weights, x);
+  mixture.weights.expert_scales.assign(size_t(config.mixture.experts), 1);
+  EXPECT_EQ(subject.run(mixture.weights, x), plain);
+  mixture.weights.expert_scales = random_vector(random, config.mixture.experts, 0.5, 2);
+  mixture.weights.expert_scales.front() = 0;
+  const std::vector<float> scaled = subject.run(mixture.weights, x);
+  EXPECT_NE(scaled, plain);
+  expect_rows(config, mixture.weights, x, x, scaled);
+}
+
+TEST(MixturePass, the_router_may_have_an_input_of_its_own) {
+  Random random(test_seed());
+  const ModelConfig config = mixture_config();
+  RandomMixture mixture(config, random, WeightType::kF32);
+  Subject subject(config, two_threads(), false);
+  for (const int rows : {1, 37}) {
+    const std::vector<float> routed = random_vector(random, rows * config.hidden_size, 0, 4);
+    const std::vector<float> x = random_vector(random, rows * config.hidden_size, 0, 4);
+    expect_rows(config, mixture.weights, routed, x, subject.run(mixture.weights, routed, x));
   }
 }
 
