@@ -59,13 +59,21 @@ class Subject {
     const size_t hidden = size_t(config_.hidden_size), stride = hidden + 8;
     const size_t rows = x.size() / hidden;
     std::vector<float> out(rows * stride, -1), packed;
-    pass_.route(w, x.data(), static_cast<int>(rows));
     pass_.run(w, x.data(), static_cast<int>(rows), out.data(), stride);
     for (size_t row = 0; row < rows; ++row) {
       const auto begin = out.begin() + static_cast<ptrdiff_t>(row * stride);
       packed.insert(packed.end(), begin, begin + config_.hidden_size);
     }
     return packed;
+  }
+
+  // MixturePass::add() to rows that have `of_mlp`.
+  std::vector<float> add(const MixtureWeights& w, const std::vector<float>& residual,
+                         std::vector<float> of_mlp) {
+    const size_t hidden = size_t(config_.hidden_size);
+    pass_.add(w, residual.data(), static_cast<int>(residual.size() / hidden), of_mlp.data(),
+              hidden);
+    return of_mlp;
   }
 
  private:
@@ -86,15 +94,19 @@ std::vector<double> product(const StackedMatrix& w, size_t part, int n, const do
   return y;
 }
 
-// The layer's output for one row, in f64.
-std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights& w,
-                                 const float* row) {
+// The sum over the experts that the router chooses for `routed`, of what they compute of `x`, in
+// f64.
+std::vector<double> expected_output(const ModelConfig& config, const MixtureWeights& w,
+                                    const std::vector<double>& routed,
+                                    const std::vector<double>& x) {
   const MixtureConfig& mixture = config.mixture;
-  const std::vector<double> x(row, row + config.hidden_size);
-  const std::vector<double> logits = product(w.router, 0, mixture.experts, x.data());
+  const std::vector<double> logits = product(w.router, 0, mixture.experts, routed.data());
   const std::vector<float> rounded(logits.begin(), logits.end());
   std::vector<ChosenExpert> chosen(size_t(mixture.chosen));
   ExpertChoice(mixture).choose(rounded.data(), nullptr, chosen.data());
+  for (ChosenExpert& one : chosen) {
+    if (!w.expert_scales.empty()) one.weight *= w.expert_scales[size_t(one.expert)];
+  }
   if (mixture.shared_intermediate_size > 0) chosen.push_back({mixture.experts, 1});
   std::vector<double> out(x.size());
   for (const auto& [expert, weight] : chosen) {
@@ -107,6 +119,12 @@ std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights
     for (size_t i = 0; i < out.size(); ++i) out[i] += double{weight} * y[i];
   }
   return out;
+}
+
+std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights& w,
+                                 const float* row) {
+  const std::vector<double> x(row, row + config.hidden_size);
+  return expected_output(config, w, x, x);
 }
 
 TEST(MixturePass, adds_up_what_the_experts_of_each_row_compute) {
@@ -151,6 +169,49 @@ TEST(MixturePass, the_bits_of_a_row_depend_on_no_other_row_and_not_on_threads) {
           out.begin() + static_cast<ptrdiff_t>(first * hidden),
           out.begin() + static_cast<ptrdiff_t>((first + rows) * hidden));
       ASSERT_EQ(alone.run(mixture.weights, some), expected) << first << ", " << rows << " rows";
+    }
+  }
+}
+
+// `x` divided by its root mean square, times `weight`, in f64.
+std::vector<double> normed_row(std::vector<double> x, const std::vector<float>& weight) {
+  double squares = 0;
+  for (const double value : x) squares += value * value;
+  const double scale = 1 / std::sqrt(squares / double(x.size()) + 1e-3);
+  for (size_t i = 0; i < x.size(); ++i) x[i] *= scale * double{weight[i]};
+  return x;
+}
+
+TEST(MixturePass, beside_an_mlp_is_normed_scaled_and_added) {
+  Random random(test_seed());
+  ModelConfig config = mixture_config();
+  config.rms_norm_eps = 1e-3f;
+  config.mixture.shared_intermediate_size = 0;
+  config.mixture.beside_mlp = true;
+  RandomMixture mixture(config, random, WeightType::kF32);
+  MixtureWeights& w = mixture.weights;
+  const int hidden = config.hidden_size;
+  w.expert_scales = random_vector(random, config.mixture.experts, 1);
+  for (auto* norm :
+       {&w.beside.router_input, &w.beside.input, &w.beside.output, &w.beside.mlp_output}) {
+    *norm = random_vector(random, hidden, 1);
+  }
+  Subject subject(config, two_threads(), false);
+  const std::vector<float> residual = random_vector(random, 5 * hidden, 0, 4);
+  const std::vector<float> of_mlp = random_vector(random, 5 * hidden, 0, 4);
+  const std::vector<float> out = subject.add(w, residual, of_mlp);
+  for (size_t row = 0; row < 5; ++row) {
+    const auto begin = ptrdiff_t(row) * hidden;
+    const auto of_row = [&](const std::vector<float>& all) {
+      return std::vector<double>(all.begin() + begin, all.begin() + begin + hidden);
+    };
+    const std::vector<double> routed = normed_row(of_row(residual), w.beside.router_input);
+    const std::vector<double> input = normed_row(of_row(residual), w.beside.input);
+    std::vector<double> expected = normed_row(of_row(of_mlp), w.beside.mlp_output);
+    const std::vector<double> added =
+        normed_row(expected_output(config, w, routed, input), w.beside.output);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(out[size_t(begin) + i], expected[i] + added[i], 1e-4) << "row " << row;
     }
   }
 }
