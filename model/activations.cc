@@ -8,17 +8,18 @@
 #include "kernels/quantized_rows.h"
 #include "model/layer_inputs.h"
 #include "model/mixture_pass.h"
+#include "model/rope_angles.h"
 
 namespace cascade {
 
 size_t ActivationSizes::floats(int rows, int threads) const {
-  const size_t row = 2 * hidden + qkv + attention + gate_up + output + beside + 2 * angles * ropes;
+  const size_t row = 2 * hidden + qkv + attention + gate_up + output;
   return row * rows + attention_scratch * threads;
 }
 
 size_t ActivationSizes::bytes(int rows, int threads) const {
   return floats(rows, threads) * sizeof(float) + quantized_bytes + expanded_bytes * threads +
-         mixture_bytes + inputs_bytes + inputs_scratch * threads;
+         mixture_bytes + angles_bytes + inputs_bytes + inputs_scratch * threads;
 }
 
 ActivationKernel activation_kernel(Activation activation, const Kernels& kernels) {
@@ -67,12 +68,9 @@ ActivationSizes activation_sizes(const ModelConfig& config, bool quantized, int 
   const std::vector<bool>& mixtures = config.mixture.layers;
   const bool has_mlp =
       mixtures.empty() || config.mixture.beside_mlp || std::ranges::count(mixtures, false) > 0;
-  sizes.beside = config.mixture.beside_mlp ? panels(config.hidden_size) : 0;
   sizes.gate_up = has_mlp ? 2 * panels(mlp_size_max(config)) : 0;
   sizes.output = panels(config.hidden_size);
-  sizes.angles = panels(
-      std::max(config.rotary_dim(LayerRope::kMain), config.rotary_dim(LayerRope::kLocal)) / 2);
-  sizes.ropes = std::ranges::count(config.layer_rope, LayerRope::kLocal) == 0 ? 1 : 2;
+  sizes.angles_bytes = RopeAngles::bytes(config, rows);
   sizes.attention_scratch = round_up(attention_scratch_floats(config.head_dim_max()), size_t{16});
   sizes.mixture_bytes = MixturePass::bytes(config, quantized, rows);
   sizes.inputs_bytes = LayerInputs::bytes(config, rows, 0);

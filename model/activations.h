@@ -15,13 +15,11 @@ struct ActivationSizes {
   size_t attention;          // outputs of all query heads
   size_t gate_up;            // two parts, each whole panels; 0 if all layers are mixtures
   size_t output;             // of the attention's or the MLP's last matrix
-  size_t beside;             // of mixtures that stand beside an MLP; 0 if there is none
-  size_t angles;             // cos, or sin, of one RoPE
-  size_t ropes;              // 1, or 2 if some layers have another RoPE
   size_t attention_scratch;  // of one thread
   size_t quantized_bytes;    // of all rows' quantised input; 0 without quantised weights
   size_t expanded_bytes;     // of one thread, for quantised weights; else 0
   size_t mixture_bytes;      // of a MixturePass
+  size_t angles_bytes;       // of RopeAngles
   size_t inputs_bytes;       // of LayerInputs for all rows, but what threads need
   size_t inputs_scratch;     // bytes of one thread for LayerInputs
 

@@ -162,13 +162,12 @@ Json with_gemma4_defaults(const Json& config) {
                            {{"rope_type", "proportional"},
                             {"partial_rotary_factor", 0.25},
                             {"rope_theta", 1'000'000}}}});
-  add("sliding_window", 512);
   add("vocab_size_per_layer_input", 262'144);
   // Null and 0 say that there are none; only an absent key has the default.
   if (!whole.contains("hidden_size_per_layer_input")) whole["hidden_size_per_layer_input"] = 256;
   const Json* layers = find_field(whole, "num_hidden_layers");
   constexpr int64_t kLayersMax = 512;
-  if (layers != nullptr && layers->is_number_unsigned() && *layers <= kLayersMax) {
+  if (layers != nullptr && layers->is_number_integer() && *layers >= 1 && *layers <= kLayersMax) {
     add(kLayerTypes, default_types(layers->get<int64_t>()));
   }
   const auto types = whole.find(kLayerTypes);

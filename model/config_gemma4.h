@@ -8,8 +8,8 @@
 namespace cascade {
 
 // `config` with the values that transformers' Gemma4TextConfig assumes for keys that it leaves out:
-// the types of layers, their RoPE and window, and the layers' own inputs. As there, the last layer
-// is one of full attention.
+// the types of layers, their RoPE, and the layers' own inputs. As there, the last layer is one of
+// full attention.
 Json with_gemma4_defaults(const Json& config);
 
 // Fills the shapes of layers, the widths of their MLPs, and the layers' own inputs. Preconditions:

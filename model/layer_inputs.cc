@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <new>
 #include <numbers>
 #include <utility>
 
@@ -26,12 +25,6 @@ size_t gate_floats(const ModelConfig& config) {
   return size_t(round_up(config.layer_input_size, kPanelChannels));
 }
 
-PackedMemory allocate_inputs(size_t bytes) {
-  auto memory = PackedMemory::allocate(bytes);
-  if (!memory.ok()) throw std::bad_alloc();
-  return *std::move(memory);
-}
-
 }  // namespace
 
 LayerInputs::LayerInputs(const ModelConfig& config, const LayerInputWeights& weights,
@@ -42,7 +35,7 @@ LayerInputs::LayerInputs(const ModelConfig& config, const LayerInputWeights& wei
       kernels_(kernels),
       pool_(pool),
       multiplier_(multiplier),
-      memory_(allocate_inputs(bytes(config, rows_max, pool.threads()))),
+      memory_(PackedMemory::require(bytes(config, rows_max, pool.threads()))),
       inputs_stride_(inputs_floats(config)),
       gate_stride_(gate_floats(config)) {
   float* next = reinterpret_cast<float*>(memory_.data());

@@ -2,7 +2,6 @@
 #include "model/mixture_pass.h"
 
 #include <algorithm>
-#include <new>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -27,24 +26,19 @@ int inner_size(const MixtureConfig& mixture) {
   return std::max(mixture.intermediate_size, mixture.shared_intermediate_size);
 }
 
-PackedMemory allocate(size_t bytes) {
-  auto memory = PackedMemory::allocate(bytes);
-  if (!memory.ok()) throw std::bad_alloc();
-  return *std::move(memory);
-}
-
 constexpr auto kPrepared = [](int, int, int, int) {};
 
 }  // namespace
 
 // The buffers' sizes for one row or use, in floats; `quantized` is in bytes, for a part.
 struct MixturePass::Sizes {
-  size_t logits, gathered, gate_up, down, quantized;
+  size_t logits, beside, gathered, gate_up, down, quantized;
 
   Sizes(const ModelConfig& config, bool has_quantized) {
     const int inner = inner_size(config.mixture);
     logits = size_t(panels(config.mixture.experts));
     gathered = size_t(panels(config.hidden_size));
+    beside = config.mixture.beside_mlp ? gathered : 0;
     gate_up = 2 * size_t(panels(inner));
     down = gathered;
     // Where a group's rows do not fill their blocks, it takes up to twice their bytes.
@@ -52,7 +46,8 @@ struct MixturePass::Sizes {
     quantized = has_quantized ? 2 * row * kPartUses : 0;
   }
   size_t bytes(int rows_max) const {
-    return (logits * size_t(rows_max) + (gathered + gate_up + down) * kPartUses) * sizeof(float) +
+    return ((logits + 2 * beside) * size_t(rows_max) + (gathered + gate_up + down) * kPartUses) *
+               sizeof(float) +
            quantized;
   }
 };
@@ -68,7 +63,7 @@ MixturePass::MixturePass(const ModelConfig& config, const Kernels& kernels, Thre
       pool_(pool),
       multiplier_(multiplier),
       choices_(size_t(pool.threads()), ExpertChoice(config.mixture)),
-      memory_(allocate(bytes(config, quantized, rows_max))) {
+      memory_(PackedMemory::require(bytes(config, quantized, rows_max))) {
   const Sizes sizes(config, quantized);
   logits_stride_ = sizes.logits;
   gate_up_stride_ = sizes.gate_up;
@@ -76,6 +71,8 @@ MixturePass::MixturePass(const ModelConfig& config, const Kernels& kernels, Thre
   float* next = reinterpret_cast<float*>(memory_.data());
   const auto take = [&next](size_t floats) { return std::exchange(next, next + floats); };
   logits_ = take(sizes.logits * size_t(rows_max));
+  beside_ = take(sizes.beside * size_t(rows_max));
+  normed_ = take(sizes.beside * size_t(rows_max));
   gathered_ = take(sizes.gathered * kPartUses);
   gate_up_ = take(sizes.gate_up * kPartUses);
   down_ = take(sizes.down * kPartUses);
@@ -84,7 +81,33 @@ MixturePass::MixturePass(const ModelConfig& config, const Kernels& kernels, Thre
 
 void MixturePass::run(const MixtureWeights& w, const float* x, int rows, float* out,
                       size_t out_stride) {
-  CHECK(chosen_.size() == size_t(rows) * size_t(config_.mixture.chosen));
+  route(w, x, rows);
+  run_chosen(w, x, rows, out, out_stride);
+}
+
+void MixturePass::add(const MixtureWeights& w, const float* residual, int rows, float* out,
+                      size_t out_stride) {
+  const int hidden = config_.hidden_size;
+  const float eps = config_.rms_norm_eps;
+  pool_.run(rows, [&](int row, int) {
+    const size_t begin = size_t(row) * size_t(hidden);
+    const float* const from = residual + begin;
+    kernels_.rms_norm(from, w.beside.router_input.data(), eps, hidden, beside_ + begin);
+    kernels_.rms_norm(from, w.beside.input.data(), eps, hidden, normed_ + begin);
+  });
+  route(w, beside_, rows);
+  run_chosen(w, normed_, rows, beside_, size_t(hidden));
+  pool_.run(rows, [&](int row, int) {
+    float* const of_mlp = out + size_t(row) * out_stride;
+    float* const of_experts = beside_ + size_t(row) * size_t(hidden);
+    kernels_.rms_norm(of_mlp, w.beside.mlp_output.data(), eps, hidden, of_mlp);
+    kernels_.rms_norm(of_experts, w.beside.output.data(), eps, hidden, of_experts);
+    kernels_.add(of_mlp, of_experts, hidden);
+  });
+}
+
+void MixturePass::run_chosen(const MixtureWeights& w, const float* x, int rows, float* out,
+                             size_t out_stride) {
   const MixtureConfig& mixture = config_.mixture;
   rows_.sort(chosen_, rows, mixture.experts, mixture.shared_intermediate_size > 0, kPartUses);
   for (int row = 0; row < rows; ++row) {

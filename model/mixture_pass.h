@@ -30,16 +30,20 @@ class MixturePass {
   // The bytes of all buffers; 0 if no layer is a mixture.
   static size_t bytes(const ModelConfig& config, bool quantized, int rows_max);
 
-  // Chooses the experts of rows, and their weights. x: [rows, hidden_size], the router's input.
-  void route(const MixtureWeights& w, const float* x, int rows);
-  // out[r] = sum over the experts of row r, which route() chose, of weight * expert(x[r]).
-  // x: [rows, hidden_size]. out: rows `out_stride` floats apart.
+  // out[r] = sum over the experts of row r of weight * expert(x[r]). x: [rows, hidden_size]. out:
+  // rows `out_stride` floats apart.
   void run(const MixtureWeights& w, const float* x, int rows, float* out, size_t out_stride);
+  // The same for a mixture that stands beside an MLP (MixtureConfig::beside_mlp): router and
+  // experts have their own norms of the residual stream [rows, hidden_size], and the normed sum of
+  // the experts is added to that of the MLP, which `out` has: out = norm(out) + norm(experts).
+  void add(const MixtureWeights& w, const float* residual, int rows, float* out, size_t out_stride);
 
  private:
   struct Sizes;
   using Group = ExpertRows::Group;
 
+  void route(const MixtureWeights& w, const float* x, int rows);
+  void run_chosen(const MixtureWeights& w, const float* x, int rows, float* out, size_t out_stride);
   void run_part(const MixtureWeights& w, std::span<const Group> groups, const float* x);
   // The product of the first matrices of a group, and what it needs as input.
   Product gate_up_product(const StackedMatrix& gate_up, const Group& group, int first_use,
@@ -62,6 +66,8 @@ class MixturePass {
   PackedMemory memory_;  // all that follows
   size_t logits_stride_, gate_up_stride_, down_stride_;
   float* logits_;    // [rows_max, logits_stride]: of the router
+  float* beside_;    // [rows_max, hidden_size] if an MLP is beside: the router's input, and outputs
+  float* normed_;    // [rows_max, hidden_size] if an MLP is beside: the experts' input
   float* gathered_;  // [kPartUses, hidden_size]: input of weights that are not quantised
   float* gate_up_;   // [kPartUses, gate_up_stride]
   float* down_;      // [kPartUses, down_stride]

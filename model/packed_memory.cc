@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace cascade {
@@ -18,6 +19,12 @@ Result<PackedMemory> PackedMemory::allocate(size_t bytes) {
   }
   ::madvise(data, bytes, MADV_HUGEPAGE);  // best effort
   return PackedMemory(static_cast<uint8_t*>(data), bytes);
+}
+
+PackedMemory PackedMemory::require(size_t bytes) {
+  Result<PackedMemory> memory = allocate(bytes);
+  if (!memory.ok()) throw std::bad_alloc();
+  return *std::move(memory);
 }
 
 Result<PackedMemory> PackedMemory::map(FileCalls& calls, int fd, uint64_t offset, size_t bytes,

@@ -16,6 +16,8 @@ class PackedMemory {
   // Zeroed anonymous memory, in huge pages where the system has them: a decode step reads all of
   // it, and small pages cost address translations. Errors: kResourceExhausted, field "weights".
   static Result<PackedMemory> allocate(size_t bytes);
+  // The same for buffers without which nothing can be computed: throws std::bad_alloc.
+  static PackedMemory require(size_t bytes);
 
   // Maps `bytes` bytes of the file `fd` from `offset` on, a multiple of the page size, read-only.
   // The file must not be cut off during the life of this object: reading a part that was cut off

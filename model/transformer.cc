@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <numeric>
 
 #include "base/check.h"
@@ -31,12 +30,9 @@ bool has_quantized(const Weights& weights) {
          });
 }
 
-// Memory for all activations but the scratch memory of threads.
-PackedMemory activation_memory(const ActivationSizes& sizes, int rows) {
-  const size_t floats = sizes.floats(rows, /*threads=*/0);
-  auto memory = PackedMemory::allocate(floats * sizeof(float) + sizes.quantized_bytes);
-  if (!memory.ok()) throw std::bad_alloc();
-  return *std::move(memory);
+// The bytes of all activations but those of threads, and those that others hold.
+size_t activation_bytes(const ActivationSizes& sizes) {
+  return sizes.floats(Transformer::kRowsMax, /*threads=*/0) * sizeof(float) + sizes.quantized_bytes;
 }
 
 void finish_logits(const ModelConfig& config, const Kernels& kernels, float* logits, int count) {
@@ -70,14 +66,11 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
       kernels_(kernels),
       layout_(layout),
       pool_(pool),
+      angles_(config, kRowsMax),
       attention_pass_(config_, kernels, layout, pool),
       multiplier_(kernels, pool, has_quantized(weights) ? largest_input(config) : 0),
       sizes_(activation_sizes(config, has_quantized(weights), kRowsMax)),
-      memory_(activation_memory(sizes_, kRowsMax)) {
-  ropes_.emplace_back(config.rope, config.rotary_dim(LayerRope::kMain));
-  if (sizes_.ropes > 1) {
-    ropes_.emplace_back(config.local_rope, config.rotary_dim(LayerRope::kLocal));
-  }
+      memory_(PackedMemory::require(activation_bytes(sizes_))) {
   for (const LayerWeights& layer : weights.layers) {
     CHECK(size_t(layer.qkv.n_padded()) <= sizes_.qkv);
   }
@@ -95,9 +88,6 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   attention_ = take(sizes_.attention * kRowsMax);
   gate_up_ = take(sizes_.gate_up * kRowsMax);
   projected_ = take(sizes_.output * kRowsMax);
-  beside_ = take(sizes_.beside * kRowsMax);
-  cos_ = take(sizes_.angles * kRowsMax * sizes_.ropes);
-  sin_ = take(sizes_.angles * kRowsMax * sizes_.ropes);
   if (has_quantized(weights)) quantized_ = reinterpret_cast<uint8_t*>(next);
 }
 
@@ -201,18 +191,9 @@ void Transformer::embed(std::span<const Slice> slices) {
     if (weights_.embedding_multiplier != 1) {
       kernels_.multiply(residual, weights_.embedding_multiplier, hidden);
     }
+    angles_.set(row, rows_[row].position);
   });
-  set_angles();
   if (layer_inputs_) layer_inputs_->compute(ids, residual_, quantized_);
-}
-
-void Transformer::set_angles() {
-  for_rows([&](int row) {
-    for (size_t i = 0; i < ropes_.size(); ++i) {
-      const size_t angles = (i * kRowsMax + size_t(row)) * sizes_.angles;
-      ropes_[i].angles(rows_[row].position, cos_ + angles, sin_ + angles);
-    }
-  });
 }
 
 Product Transformer::product(const StackedMatrix& w, const float* x, size_t x_stride, float* y,
@@ -225,10 +206,10 @@ void Transformer::multiply(const Product& product) {
   multiplier_.multiply({&product, 1});
 }
 
-void Transformer::norm_input(const std::vector<float>& norm, int row, float* normed) {
+void Transformer::norm_input(const std::vector<float>& norm, int row) {
   const int hidden = config_.hidden_size;
   const float* residual = residual_ + size_t(row) * hidden;
-  normed += size_t(row) * hidden;
+  float* normed = normed_ + size_t(row) * hidden;
   if (norm.empty()) {
     std::copy_n(residual, hidden, normed);
   } else {
@@ -247,20 +228,18 @@ void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slic
   const AttentionShape shape = config_.attention_shape(layer);
   const int q_size = config_.query_heads * shape.head_dim;
   const int kv_size = shape.kv_heads * shape.head_dim;
-  for_rows([&](int row) { norm_input(w.attention_norm, row, normed_); });
+  for_rows([&](int row) { norm_input(w.attention_norm, row); });
   multiply(product(w.qkv, normed_, config_.hidden_size, qkv_, sizes_.qkv));
   const LayerRope kind = config_.layer_rope[layer];
-  const size_t first_angles = kind == LayerRope::kLocal ? kRowsMax * sizes_.angles : 0;
   const int rotary_dim = config_.rotary_dim(kind);
   for_rows([&](int r) {
     const Row& row = rows_[r];
-    const float* cos = cos_ + first_angles + r * sizes_.angles;
-    const float* sin = sin_ + first_angles + r * sizes_.angles;
     float* const qkv = qkv_ + r * sizes_.qkv;
     float* const q = qkv + w.qkv.offset[0];
     if (!w.query_norm.empty()) norm_heads(w.query_norm, q_size, q);
     if (kind != LayerRope::kNone) {
-      kernels_.rope(q, config_.query_heads, shape.head_dim, rotary_dim, cos, sin);
+      kernels_.rope(q, config_.query_heads, shape.head_dim, rotary_dim, angles_.cos(kind, r),
+                    angles_.sin(kind, r));
     }
     const float scale = config_.query_scale(row.position);
     if (scale != 1) kernels_.multiply(q, scale, q_size);
@@ -271,24 +250,19 @@ void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slic
     if (!w.key_norm.empty()) norm_heads(w.key_norm, kv_size, k);
     if (!w.value_norm.empty()) norm_heads(w.value_norm, kv_size, v);
     if (kind != LayerRope::kNone) {
-      kernels_.rope(k, shape.kv_heads, shape.head_dim, rotary_dim, cos, sin);
+      kernels_.rope(k, shape.kv_heads, shape.head_dim, rotary_dim, angles_.cos(kind, r),
+                    angles_.sin(kind, r));
     }
-    write_kv(slices[row.slice], row.position, shape.kv_part, k, v);
+    uint8_t* const page = slices[row.slice].pages[row.position / kPageTokens];
+    CHECK(page != nullptr);
+    const int slot = static_cast<int>(row.position % kPageTokens);
+    for (int head = 0; head < shape.kv_heads; ++head) {
+      const size_t channel = size_t(head) * shape.head_dim;
+      kernels_.write_kv(layout_.type, shape.head_dim, slot, k + channel, v + channel,
+                        page + layout_.key_offset(shape.kv_part, head),
+                        page + layout_.value_offset(shape.kv_part, head));
+    }
   });
-}
-
-// Writes K and V of all heads of a token into a part of its page.
-void Transformer::write_kv(const Slice& slice, int64_t position, int part, const float* k,
-                           const float* v) {
-  uint8_t* const page = slice.pages[position / kPageTokens];
-  CHECK(page != nullptr);
-  const KvPartLayout& of = layout_.parts[part];
-  for (int head = 0; head < of.kv_heads; ++head) {
-    const size_t channel = size_t(head) * of.head_dim;
-    kernels_.write_kv(layout_.type, of.head_dim, static_cast<int>(position % kPageTokens),
-                      k + channel, v + channel, page + layout_.key_offset(part, head),
-                      page + layout_.value_offset(part, head));
-  }
 }
 
 void Transformer::add_output(const std::vector<float>& norm, int row) {
@@ -307,20 +281,18 @@ void Transformer::finish_layer(const LayerWeights& w, int layer) {
   multiply(product(w.output, attention_, sizes_.attention, projected_, sizes_.output));
   for_rows([&](int row) {
     add_output(w.attention_output_norm, row);
-    norm_input(w.mlp_norm, row, normed_);
+    norm_input(w.mlp_norm, row);
   });
-  if (w.down.matrices.empty()) {
-    mixture_pass_->route(*w.mixture, normed_, static_cast<int>(rows_.size()));
-    mixture_pass_->run(*w.mixture, normed_, static_cast<int>(rows_.size()), projected_,
-                       sizes_.output);
-  } else {
-    run_mlp(w);
-    if (w.mixture != nullptr) add_mixture(*w.mixture);
+  const int rows = static_cast<int>(rows_.size());
+  if (!w.down.matrices.empty()) run_mlp(w);
+  if (w.mixture != nullptr && config_.mixture.beside_mlp) {
+    mixture_pass_->add(*w.mixture, residual_, rows, projected_, sizes_.output);
+  } else if (w.mixture != nullptr) {
+    mixture_pass_->run(*w.mixture, normed_, rows, projected_, sizes_.output);
   }
   for_rows([&](int row) { add_output(w.mlp_output_norm, row); });
   if (w.input != nullptr) {
-    layer_inputs_->add(layer, *w.input, static_cast<int>(rows_.size()), residual_, projected_,
-                       sizes_.output, quantized_);
+    layer_inputs_->add(layer, *w.input, rows, residual_, projected_, sizes_.output, quantized_);
   }
   if (w.scale == 1) return;
   for_rows([&](int row) {
@@ -341,25 +313,6 @@ void Transformer::run_mlp(const LayerWeights& w) {
   multiplier_.multiply({&down, 1});
 }
 
-// Adds the outputs of the experts that stand beside an MLP to those of that MLP.
-void Transformer::add_mixture(const MixtureWeights& w) {
-  const int hidden = config_.hidden_size, rows = static_cast<int>(rows_.size());
-  const float eps = config_.rms_norm_eps;
-  for_rows([&](int row) {
-    norm_input(w.beside.router_input, row, beside_);
-    norm_input(w.beside.input, row, normed_);
-  });
-  mixture_pass_->route(w, beside_, rows);
-  mixture_pass_->run(w, normed_, rows, beside_, size_t(hidden));
-  for_rows([&](int row) {
-    float* const of_mlp = projected_ + row * sizes_.output;
-    float* const of_experts = beside_ + size_t(row) * hidden;
-    kernels_.rms_norm(of_mlp, w.beside.mlp_output.data(), eps, hidden, of_mlp);
-    kernels_.rms_norm(of_experts, w.beside.output.data(), eps, hidden, of_experts);
-    kernels_.add(of_mlp, of_experts, hidden);
-  });
-}
-
 void Transformer::keep_output_rows() {
   size_t kept = 0;
   for (size_t row = 0; row < rows_.size(); ++row) {
@@ -374,7 +327,8 @@ void Transformer::keep_output_rows() {
     ++kept;
   }
   rows_.resize(kept);
-  if (config_.last_kv_layer() < config_.layers - 1) set_angles();
+  if (config_.last_kv_layer() == config_.layers - 1) return;
+  for_rows([&](int row) { angles_.set(row, rows_[row].position); });
 }
 
 void Transformer::logits(const float* hidden, int rows, float* logits) {

@@ -17,7 +17,7 @@
 #include "model/matrix_multiplier.h"
 #include "model/mixture_pass.h"
 #include "model/packed_memory.h"
-#include "model/rope.h"
+#include "model/rope_angles.h"
 #include "model/slice.h"
 #include "model/weights.h"
 
@@ -77,15 +77,12 @@ class Transformer {
   Product product(const StackedMatrix& w, const float* x, size_t x_stride, float* y,
                   size_t y_stride) const;
   void multiply(const Product& product);
-  void set_angles();
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
-  void write_kv(const Slice& slice, int64_t position, int part, const float* k, const float* v);
   void finish_layer(const LayerWeights& w, int layer);
   void run_mlp(const LayerWeights& w);
-  void add_mixture(const MixtureWeights& w);
-  // normed[row] = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if
-  // `norm` is empty.
-  void norm_input(const std::vector<float>& norm, int row, float* normed);
+  // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
+  // is empty.
+  void norm_input(const std::vector<float>& norm, int row);
   // Norms the heads of `x`, all together or each by itself, as `norm` has weights for.
   void norm_heads(const std::vector<float>& norm, int channels, float* x) const;
   // Adds a row of projected_, normed by `norm` unless `norm` is empty, to the residual stream.
@@ -99,7 +96,7 @@ class Transformer {
   const Kernels& kernels_;
   const KvLayout layout_;
   ThreadPool& pool_;
-  std::vector<RopeTable> ropes_;  // of LayerRope::kMain, and of kLocal if some layer has that
+  RopeAngles angles_;
   Observer observer_;
 
   // The pass in progress; buffers are [kRowsMax, ...].
@@ -116,10 +113,7 @@ class Transformer {
   float* attention_;                         // [rows, sizes_.attention]
   float* gate_up_;                           // [rows, sizes_.gate_up]
   float* projected_;                         // [rows, sizes_.output]
-  float* beside_;                            // [rows, hidden_size], if sizes_.beside > 0
-  float* cos_;                    // [ropes][kRowsMax, sizes_.angles]: rotary_dim / 2 each
-  float* sin_;                    // the same
-  uint8_t* quantized_ = nullptr;  // rows of quantised input, if weights are quantised
+  uint8_t* quantized_ = nullptr;             // rows of quantised input, if weights are quantised
 };
 
 }  // namespace cascade

@@ -11,8 +11,8 @@
 #include "model/config_family.h"
 #include "model/gguf/config_gemma4.h"
 #include "model/gguf/config_mixture.h"
+#include "model/gguf/frequency_factors.h"
 #include "model/json_fields.h"
-#include "model/rope.h"
 
 namespace cascade {
 namespace {
@@ -70,16 +70,8 @@ constexpr int64_t kGemmaLargestLayers = 62;
 // first generation do.
 constexpr double kLlamaTheta = 10'000;
 
-constexpr std::string_view kFrequencyFactors = "rope_freqs.weight";
 constexpr std::string_view kLongFactors = "rope_factors_long.weight";
 constexpr std::string_view kShortFactors = "rope_factors_short.weight";
-// Llama 3's scaling has these parameters in all published models.
-constexpr double kLlama3LowFactor = 1;
-constexpr double kLlama3HighFactor = 4;
-constexpr double kLlama3ContextMin = 64;  // 8,192 in published models
-constexpr double kLlama3ContextMax = 1 << 24;
-// The factors in files were computed in f32.
-constexpr double kFactorTolerance = 1e-4;
 
 // The keys of one quantity: in config.json, and in the metadata after "ARCHITECTURE.".
 struct KeyPair {
@@ -176,7 +168,7 @@ class ConfigReader {
     if (architecture_ == "granite" && !config_.contains("attention_multiplier")) {
       config->attention_scale = 1.0f / std::sqrt(static_cast<float>(config->head_dim));
     }
-    RETURN_IF_ERROR(read_frequency_factors(*config));
+    RETURN_IF_ERROR(read_frequency_factors(files_, architecture_ == "llama", *config));
     return config;
   }
 
@@ -434,49 +426,6 @@ class ConfigReader {
                                         std::to_string(*size));
     }
     return {};
-  }
-
-  // For Llama 3's scaling, files hold the factor that divides each frequency. We find the
-  // parameters that give these factors, so that angles are as exact as a checkpoint's.
-  Status read_frequency_factors(ModelConfig& config) const {
-    const std::string name(kFrequencyFactors);
-    const auto [tensor, bytes] = files_.find(name);
-    if (tensor == nullptr) return {};
-    const auto count = static_cast<size_t>(config.head_dim / 2);
-    if (tensor->type != TensorType::kF32 || bytes.size() != count * sizeof(float)) {
-      return invalid_argument(name, "must have head_dim / 2 values of type F32");
-    }
-    std::vector<float> factors(count);
-    std::memcpy(factors.data(), bytes.data(), bytes.size());
-    if (std::ranges::all_of(factors, [](float factor) { return factor == 1; })) return {};
-    RopeConfig scaled = config.rope;
-    scaled.scaling = RopeScaling::kLlama3;
-    scaled.factor = factors.back();
-    scaled.low_freq_factor = kLlama3LowFactor;
-    scaled.high_freq_factor = kLlama3HighFactor;
-    const bool is_plain =
-        config.rope.scaling == RopeScaling::kNone && architecture_ == "llama" && scaled.factor > 1;
-    for (double context = kLlama3ContextMin; is_plain && context <= kLlama3ContextMax;
-         context *= 2) {
-      scaled.original_context = context;
-      if (!gives(scaled, config, factors)) continue;
-      config.rope = scaled;
-      return {};
-    }
-    return unsupported(name,
-                       "does not hold the frequencies of Llama 3's scaling, the only one that is "
-                       "supported in this form");
-  }
-
-  static bool gives(const RopeConfig& scaled, const ModelConfig& config,
-                    const std::vector<float>& factors) {
-    const RopeTable before(config.rope, config.head_dim);
-    const RopeTable after(scaled, config.head_dim);
-    for (size_t i = 0; i < factors.size(); ++i) {
-      const double factor = before.frequencies()[i] / after.frequencies()[i];
-      if (!(std::abs(factor - factors[i]) <= kFactorTolerance * factor)) return false;
-    }
-    return true;
   }
 
   const GgufFiles& files_;

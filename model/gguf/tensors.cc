@@ -95,7 +95,7 @@ constexpr std::array<NamePair, 2> kWholeNames = {{
     {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"},
     {"attn_sinks.weight", "self_attn.sinks"},
 }};
-// The same of gemma4.
+// Whole names of gemma4.
 constexpr std::array<NamePair, 5> kGemma4WholeNames = {{
     {"layer_output_scale.weight", "layer_scalar"},
     {"ffn_gate_inp.scale", "router.scale"},

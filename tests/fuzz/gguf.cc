@@ -17,6 +17,8 @@ constexpr const char* kKeys[] = {"k",
                                  "qwen3moe.expert_count",
                                  "glm4moe.expert_weights_scale",
                                  "glm4moe.expert_weights_norm",
+                                 "gemma4.attention.head_count_kv",
+                                 "gemma4.attention.sliding_window_pattern",
                                  "tokenizer.ggml.tokens",
                                  "tokenizer.ggml.token_type",
                                  "tokenizer.ggml.scores",
@@ -32,6 +34,7 @@ void read_keys(const GgufMetadata& metadata) {
     (void)metadata.flag_or(key, false);
     (void)metadata.text(key);
     (void)metadata.wholes(key);
+    (void)metadata.flags(key);
     (void)metadata.floats(key);
     const auto strings = metadata.strings(key);
     if (!strings.ok() || *strings == nullptr) continue;

@@ -9,6 +9,7 @@ import pathlib
 import sys
 
 import seeds_frames
+import seeds_gemma4
 import seeds_gguf
 import seeds_http
 import seeds_mixture
@@ -31,9 +32,9 @@ def corpus():
         "openai": seeds_openai.openai(),
         "grammar": seeds_openai.grammar(),
         "http": seeds_http.http(),
-        "gguf": seeds_gguf.gguf() | seeds_mixture.gguf(),
+        "gguf": seeds_gguf.gguf() | seeds_mixture.gguf() | seeds_gemma4.gguf(),
         "safetensors": seeds_model.safetensors(),
-        "config": seeds_model.config() | seeds_mixture.config(),
+        "config": seeds_model.config() | seeds_mixture.config() | seeds_gemma4.config(),
         "tokenizer": seeds_tokenizer.tokenizer(),
         "template": seeds_template.template(),
     }

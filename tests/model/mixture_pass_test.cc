@@ -56,21 +56,24 @@ class Subject {
         pass_(config_, kernels(), pool, multiplier_, quantized, 2000) {}
 
   std::vector<float> run(const MixtureWeights& w, const std::vector<float>& x) {
-    return run(w, x, x);
-  }
-  // `routed`: the router's input, which may be another one than that of the experts.
-  std::vector<float> run(const MixtureWeights& w, const std::vector<float>& routed,
-                         const std::vector<float>& x) {
     const size_t hidden = size_t(config_.hidden_size), stride = hidden + 8;
     const size_t rows = x.size() / hidden;
     std::vector<float> out(rows * stride, -1), packed;
-    pass_.route(w, routed.data(), static_cast<int>(rows));
     pass_.run(w, x.data(), static_cast<int>(rows), out.data(), stride);
     for (size_t row = 0; row < rows; ++row) {
       const auto begin = out.begin() + static_cast<ptrdiff_t>(row * stride);
       packed.insert(packed.end(), begin, begin + config_.hidden_size);
     }
     return packed;
+  }
+
+  // MixturePass::add() to rows that have `of_mlp`.
+  std::vector<float> add(const MixtureWeights& w, const std::vector<float>& residual,
+                         std::vector<float> of_mlp) {
+    const size_t hidden = size_t(config_.hidden_size);
+    pass_.add(w, residual.data(), static_cast<int>(residual.size() / hidden), of_mlp.data(),
+              hidden);
+    return of_mlp;
   }
 
  private:
@@ -91,18 +94,18 @@ std::vector<double> product(const StackedMatrix& w, size_t part, int n, const do
   return y;
 }
 
-// The layer's output for one row, in f64.
-std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights& w,
-                                 const float* routed, const float* row) {
+// The sum over the experts that the router chooses for `routed`, of what they compute of `x`, in
+// f64.
+std::vector<double> expected_output(const ModelConfig& config, const MixtureWeights& w,
+                                    const std::vector<double>& routed,
+                                    const std::vector<double>& x) {
   const MixtureConfig& mixture = config.mixture;
-  const std::vector<double> x(row, row + config.hidden_size);
-  const std::vector<double> of_router(routed, routed + config.hidden_size);
-  const std::vector<double> logits = product(w.router, 0, mixture.experts, of_router.data());
+  const std::vector<double> logits = product(w.router, 0, mixture.experts, routed.data());
   const std::vector<float> rounded(logits.begin(), logits.end());
   std::vector<ChosenExpert> chosen(size_t(mixture.chosen));
   ExpertChoice(mixture).choose(rounded.data(), nullptr, chosen.data());
-  for (ChosenExpert& each : chosen) {
-    if (!w.expert_scales.empty()) each.weight *= w.expert_scales[size_t(each.expert)];
+  for (ChosenExpert& one : chosen) {
+    if (!w.expert_scales.empty()) one.weight *= w.expert_scales[size_t(one.expert)];
   }
   if (mixture.shared_intermediate_size > 0) chosen.push_back({mixture.experts, 1});
   std::vector<double> out(x.size());
@@ -118,19 +121,10 @@ std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights
   return out;
 }
 
-// Compares all rows of `out` with the sums in f64.
-void expect_rows(const ModelConfig& config, const MixtureWeights& w,
-                 const std::vector<float>& routed, const std::vector<float>& x,
-                 const std::vector<float>& out) {
-  const size_t hidden = size_t(config.hidden_size);
-  ASSERT_EQ(out.size(), x.size());
-  for (size_t begin = 0; begin < x.size(); begin += hidden) {
-    const auto expected = expected_row(config, w, routed.data() + begin, x.data() + begin);
-    for (size_t i = 0; i < hidden; ++i) {
-      ASSERT_NEAR(out[begin + i], expected[i], 1e-4)
-          << x.size() / hidden << " rows, row " << begin / hidden;
-    }
-  }
+std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights& w,
+                                 const float* row) {
+  const std::vector<double> x(row, row + config.hidden_size);
+  return expected_output(config, w, x, x);
 }
 
 TEST(MixturePass, adds_up_what_the_experts_of_each_row_compute) {
@@ -142,37 +136,15 @@ TEST(MixturePass, adds_up_what_the_experts_of_each_row_compute) {
     Subject subject(config, two_threads(), false);
     for (const int rows : {1, 2, 37}) {
       const std::vector<float> x = random_vector(random, rows * config.hidden_size, 0, 4);
-      expect_rows(config, mixture.weights, x, x, subject.run(mixture.weights, x));
+      const std::vector<float> out = subject.run(mixture.weights, x);
+      for (int row = 0; row < rows; ++row) {
+        const size_t begin = size_t(row) * size_t(config.hidden_size);
+        const auto expected = expected_row(config, mixture.weights, x.data() + begin);
+        for (size_t i = 0; i < expected.size(); ++i) {
+          ASSERT_NEAR(out[begin + i], expected[i], 1e-4) << rows << " rows, row " << row;
+        }
+      }
     }
-  }
-}
-
-// Some are negative, and one is 0. The shared expert has none.
-TEST(MixturePass, scales_of_experts_multiply_their_weights) {
-  Random random(test_seed());
-  const ModelConfig config = mixture_config();
-  RandomMixture mixture(config, random, WeightType::kF32);
-  Subject subject(config, two_threads(), false);
-  const std::vector<float> x = random_vector(random, 37 * config.hidden_size, 0, 4);
-  const std::vector<float> plain = subject.run(mixture.weights, x);
-  mixture.weights.expert_scales.assign(size_t(config.mixture.experts), 1);
-  EXPECT_EQ(subject.run(mixture.weights, x), plain);
-  mixture.weights.expert_scales = random_vector(random, config.mixture.experts, 0.5, 2);
-  mixture.weights.expert_scales.front() = 0;
-  const std::vector<float> scaled = subject.run(mixture.weights, x);
-  EXPECT_NE(scaled, plain);
-  expect_rows(config, mixture.weights, x, x, scaled);
-}
-
-TEST(MixturePass, the_router_may_have_an_input_of_its_own) {
-  Random random(test_seed());
-  const ModelConfig config = mixture_config();
-  RandomMixture mixture(config, random, WeightType::kF32);
-  Subject subject(config, two_threads(), false);
-  for (const int rows : {1, 37}) {
-    const std::vector<float> routed = random_vector(random, rows * config.hidden_size, 0, 4);
-    const std::vector<float> x = random_vector(random, rows * config.hidden_size, 0, 4);
-    expect_rows(config, mixture.weights, routed, x, subject.run(mixture.weights, routed, x));
   }
 }
 
@@ -197,6 +169,49 @@ TEST(MixturePass, the_bits_of_a_row_depend_on_no_other_row_and_not_on_threads) {
           out.begin() + static_cast<ptrdiff_t>(first * hidden),
           out.begin() + static_cast<ptrdiff_t>((first + rows) * hidden));
       ASSERT_EQ(alone.run(mixture.weights, some), expected) << first << ", " << rows << " rows";
+    }
+  }
+}
+
+// `x` divided by its root mean square, times `weight`, in f64.
+std::vector<double> normed_row(std::vector<double> x, const std::vector<float>& weight) {
+  double squares = 0;
+  for (const double value : x) squares += value * value;
+  const double scale = 1 / std::sqrt(squares / double(x.size()) + 1e-3);
+  for (size_t i = 0; i < x.size(); ++i) x[i] *= scale * double{weight[i]};
+  return x;
+}
+
+TEST(MixturePass, beside_an_mlp_is_normed_scaled_and_added) {
+  Random random(test_seed());
+  ModelConfig config = mixture_config();
+  config.rms_norm_eps = 1e-3f;
+  config.mixture.shared_intermediate_size = 0;
+  config.mixture.beside_mlp = true;
+  RandomMixture mixture(config, random, WeightType::kF32);
+  MixtureWeights& w = mixture.weights;
+  const int hidden = config.hidden_size;
+  w.expert_scales = random_vector(random, config.mixture.experts, 1);
+  for (auto* norm :
+       {&w.beside.router_input, &w.beside.input, &w.beside.output, &w.beside.mlp_output}) {
+    *norm = random_vector(random, hidden, 1);
+  }
+  Subject subject(config, two_threads(), false);
+  const std::vector<float> residual = random_vector(random, 5 * hidden, 0, 4);
+  const std::vector<float> of_mlp = random_vector(random, 5 * hidden, 0, 4);
+  const std::vector<float> out = subject.add(w, residual, of_mlp);
+  for (size_t row = 0; row < 5; ++row) {
+    const auto begin = ptrdiff_t(row) * hidden;
+    const auto of_row = [&](const std::vector<float>& all) {
+      return std::vector<double>(all.begin() + begin, all.begin() + begin + hidden);
+    };
+    const std::vector<double> routed = normed_row(of_row(residual), w.beside.router_input);
+    const std::vector<double> input = normed_row(of_row(residual), w.beside.input);
+    std::vector<double> expected = normed_row(of_row(of_mlp), w.beside.mlp_output);
+    const std::vector<double> added =
+        normed_row(expected_output(config, w, routed, input), w.beside.output);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(out[size_t(begin) + i], expected[i] + added[i], 1e-4) << "row " << row;
     }
   }
 }
