@@ -142,7 +142,7 @@ struct ModelConfig {
   // Each layer has an embedding of the token of its own, of this width (model/layer_inputs.h); 0:
   // none has.
   int layer_input_size = 0;
-  int layer_input_vocab = 0;  // rows of these embeddings, at most vocab_size
+  int layer_input_vocab = 0;  // rows of these embeddings, at least vocab_size
   // Layers after the last one, which only predict further tokens: they are not computed.
   int draft_layers = 0;
   RopeConfig rope;

@@ -11,7 +11,8 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kText = "text_config";
-constexpr std::array<std::string_view, 3> kWholeModels = {"gemma3", "gemma4", "mistral3"};
+constexpr std::array<std::string_view, 4> kWholeModels = {"gemma3", "gemma4", "gemma4_unified",
+                                                         "mistral3"};
 
 // Beginnings of names, and what stands for them in a text model; "" for parts that are left out.
 struct Prefix {
@@ -76,7 +77,15 @@ Json text_part_config(const Json& config) {
     if (const Json* value = find_field(config, key)) add(key, *value);
   }
   const Json& type = *find_field(config, "model_type");
-  if (type == "gemma4") {
+  if (type == "gemma4_unified") {
+    // The text model is a Gemma 4 without inputs of single layers; its defaults are
+    // Gemma4UnifiedTextConfig's.
+    text["model_type"] = "gemma4_text";
+    text["hidden_size_per_layer_input"] = 0;
+    add("sliding_window", 1024);
+    add("max_position_embeddings", 262'144);
+  }
+  if (type == "gemma4" || type == "gemma4_unified") {
     for (const auto& [key, value] : gemma4_defaults().items()) add(key, value);
   }
   if (type != "gemma3") return text;

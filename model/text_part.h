@@ -10,11 +10,11 @@
 namespace cascade {
 
 // Whether config.json describes a model of several parts whose text part is one of our families:
-// gemma3 and mistral3 with a text_config.
+// gemma3, gemma4, gemma4_unified and mistral3 with a text_config.
 bool has_text_part(const Json& config);
 
-// The configuration of the text part in the form of a text model's. Keys that Gemma 3's checkpoints
-// leave out get transformers' defaults; what only the whole model says (its end tokens, and whether
+// The configuration of the text part in the form of a text model's. Keys that checkpoints of Gemma 3
+// and 4 leave out get transformers' defaults; what only the whole model says (its end tokens, and whether
 // embeddings are tied) is added. Precondition: has_text_part().
 Json text_part_config(const Json& config);
 

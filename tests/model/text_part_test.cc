@@ -74,6 +74,12 @@ TEST(TextPart, of_gemma4_has_the_defaults_of_transformers) {
   EXPECT_EQ(config.hidden_size, 2304);
   EXPECT_EQ(config.attention_shape(5), (AttentionShape{4, 512, 5}));
   EXPECT_EQ(config.layer_input_size, 256);
+  const ModelConfig unified =
+      parsed_config(multimodal("gemma4_unified", {{"model_type", "gemma4_unified_text"}}));
+  EXPECT_EQ(unified.model_type, "gemma4_text");
+  EXPECT_EQ(unified.layer_input_size, 0);
+  EXPECT_EQ(unified.window.front(), 1024);
+  EXPECT_EQ(unified.context_tokens_max, 262'144);
 }
 
 TEST(TextPart, takes_over_what_only_the_whole_model_says) {

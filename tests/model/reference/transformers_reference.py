@@ -200,6 +200,20 @@ FURTHER = {
             "position_embedding_size": 16,
         },
     },
+    # Without a vision or audio model of its own.
+    "gemma4-unified": {
+        "model_type": "gemma4_unified",
+        "text_config": {
+            **{key: value for key, value in GEMMA4.items() if "per_layer" not in key},
+            "model_type": "gemma4_unified_text",
+            "num_hidden_layers": 3,
+            "global_head_dim": 32,
+            "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+            "attention_k_eq_v": True,
+            "num_global_key_value_heads": 1,
+        },
+        "vision_config": {"patch_size": 4, "mm_embed_dim": 16, "mm_posemb_size": 8},
+    },
     "mixtral": {
         **COMMON,
         "model_type": "mixtral",
