@@ -115,10 +115,10 @@ constexpr auto kExperts = std::to_array<std::string_view>(
      "llama4_text", "olmoe", "phimoe", "qwen2_moe", "qwen2moe", "minimax_m2", "jetmoe",
      "hunyuan_v1_moe"});
 constexpr auto kMultimodal = std::to_array<std::string_view>(
-    {"gemma3",          "gemma3n",    "gemma4",   "idefics3",     "internvl",
-     "llava",           "llava_next", "mistral3", "mllama",       "paligemma",
-     "phi4_multimodal", "phi4mm",     "pixtral",  "qwen2_5_omni", "qwen2_5_vl",
-     "qwen2_vl",        "qwen2vl",    "qwen3_vl", "qwen3vl",      "smolvlm"});
+    {"gemma3",   "gemma3n",    "gemma4",       "gemma4_unified", "idefics3",  "internvl",
+     "llava",    "llava_next", "mistral3",     "mllama",         "paligemma", "phi4_multimodal",
+     "phi4mm",   "pixtral",    "qwen2_5_omni", "qwen2_5_vl",     "qwen2_vl",  "qwen2vl",
+     "qwen3_vl", "qwen3vl",    "smolvlm"});
 
 std::string supported_names() {
   std::string names;
