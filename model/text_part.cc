@@ -1,5 +1,6 @@
 // Names of parts follow transformers' Gemma3ForConditionalGeneration,
-// Gemma4ForConditionalGeneration and Mistral3ForConditionalGeneration.
+// Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration and
+// Mistral3ForConditionalGeneration.
 #include "model/text_part.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ struct Prefix {
   std::string_view whole;
   std::string_view text;
 };
-constexpr std::array<Prefix, 11> kPrefixes = {{
+constexpr std::array<Prefix, 12> kPrefixes = {{
     {"language_model.model.", "model."},
     {"language_model.lm_head.", "lm_head."},
     {"model.language_model.", "model."},
@@ -28,6 +29,7 @@ constexpr std::array<Prefix, 11> kPrefixes = {{
     {"multi_modal_projector.", ""},
     {"model.vision_tower.", ""},
     {"model.multi_modal_projector.", ""},
+    {"model.vision_embedder.", ""},
     {"model.embed_vision.", ""},
     {"model.audio_tower.", ""},
     {"model.embed_audio.", ""},

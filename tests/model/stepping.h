@@ -35,10 +35,10 @@ inline const std::vector<std::string>& fixture_models() {
 // variants, and then variants of families that other fixtures belong to.
 inline const std::vector<std::string>& family_models() {
   static const std::vector<std::string> names = {
-      "gemma3",        "gemma3-caps",  "granite",           "olmo2",         "phi3",
-      "phi3-longrope", "smollm3",      "llama-linear",      "qwen2-window",  "qwen3-yarn",
-      "olmo3",         "ministral3",   "ministral3-vision", "gemma3-vision", "gemma4-shared",
-      "gemma4-alike",  "gemma4-vision"};
+      "gemma3",        "gemma3-caps",   "granite",           "olmo2",         "phi3",
+      "phi3-longrope", "smollm3",       "llama-linear",      "qwen2-window",  "qwen3-yarn",
+      "olmo3",         "ministral3",    "ministral3-vision", "gemma3-vision", "gemma4-shared",
+      "gemma4-alike",  "gemma4-vision", "gemma4-unified"};
   return names;
 }
 

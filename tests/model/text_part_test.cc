@@ -123,7 +123,8 @@ TEST(TextPart, with_two_tensors_of_one_name_is_refused) {
 }
 
 TEST(TextPart, is_all_that_counts_of_a_checkpoint) {
-  for (const char* name : {"gemma3-vision", "gemma4-vision", "ministral3-vision"}) {
+  for (const char* name :
+       {"gemma3-vision", "gemma4-unified", "gemma4-vision", "ministral3-vision"}) {
     const auto whole = TensorFiles::open(model_dir(name));
     const auto text = TensorFiles::open(model_dir(name), true);
     ASSERT_TRUE(whole.ok() && text.ok());
