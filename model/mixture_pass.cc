@@ -71,8 +71,7 @@ MixturePass::MixturePass(const ModelConfig& config, const Kernels& kernels, Thre
   float* next = reinterpret_cast<float*>(memory_.data());
   const auto take = [&next](size_t floats) { return std::exchange(next, next + floats); };
   logits_ = take(sizes.logits * size_t(rows_max));
-  beside_ = take(sizes.beside * size_t(rows_max));
-  normed_ = take(sizes.beside * size_t(rows_max));
+  beside_ = take(2 * sizes.beside * size_t(rows_max));
   gathered_ = take(sizes.gathered * kPartUses);
   gate_up_ = take(sizes.gate_up * kPartUses);
   down_ = take(sizes.down * kPartUses);
@@ -89,14 +88,15 @@ void MixturePass::add(const MixtureWeights& w, const float* residual, int rows, 
                       size_t out_stride) {
   const int hidden = config_.hidden_size;
   const float eps = config_.rms_norm_eps;
+  float* const normed = beside_ + size_t(rows) * size_t(hidden);
   pool_.run(rows, [&](int row, int) {
     const size_t begin = size_t(row) * size_t(hidden);
     const float* const from = residual + begin;
     kernels_.rms_norm(from, w.beside.router_input.data(), eps, hidden, beside_ + begin);
-    kernels_.rms_norm(from, w.beside.input.data(), eps, hidden, normed_ + begin);
+    kernels_.rms_norm(from, w.beside.input.data(), eps, hidden, normed + begin);
   });
   route(w, beside_, rows);
-  run_chosen(w, normed_, rows, beside_, size_t(hidden));
+  run_chosen(w, normed, rows, beside_, size_t(hidden));
   pool_.run(rows, [&](int row, int) {
     float* const of_mlp = out + size_t(row) * out_stride;
     float* const of_experts = beside_ + size_t(row) * size_t(hidden);

@@ -13,9 +13,9 @@ namespace cascade {
 // gemma3, gemma4, gemma4_unified and mistral3 with a text_config.
 bool has_text_part(const Json& config);
 
-// The configuration of the text part in the form of a text model's. Keys that checkpoints of Gemma 3
-// and 4 leave out get transformers' defaults; what only the whole model says (its end tokens, and whether
-// embeddings are tied) is added. Precondition: has_text_part().
+// The configuration of the text part in the form of a text model's. Keys that checkpoints of Gemma
+// 3 and 4 leave out get transformers' defaults; what only the whole model says (its end tokens, and
+// whether embeddings are tied) is added. Precondition: has_text_part().
 Json text_part_config(const Json& config);
 
 // The name of a tensor of the text part as a text model has it; nullopt for a tensor of another

@@ -77,6 +77,7 @@ TEST(Bounds, of_experts_count_those_that_tokens_are_expected_to_choose) {
   Weights weights = two_layers(WeightType::kF32);
   weights.layers.pop_back();
   LayerWeights& layer = weights.layers.front();
+  layer.gate_up = layer.down = {};
   layer.mixture = std::make_unique<MixtureWeights>();
   MixtureWeights& mixture = *layer.mixture;
   mixture.router.matrices = {matrix(WeightType::kF32, 16, 256)};
