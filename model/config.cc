@@ -78,6 +78,9 @@ Status refuse_what_is_not_built(const Json& config, const ModelFamily& family) {
   // Gemma 4 has "vision" for models that look ahead within images only.
   const Json* both_ways = find_field(config, kBothWays);
   if (family.is_gemma4 && both_ways != nullptr && *both_ways == "vision") return {};
+  if (family.is_gemma4 && both_ways != nullptr && *both_ways == "all") {
+    return unsupported(std::string(kBothWays), "\"all\" is not supported: must be \"vision\"");
+  }
   ASSIGN_OR_RETURN(const bool sees_ahead, optional_bool(config, kBothWays, false));
   if (sees_ahead) return unsupported(std::string(kBothWays), "must be false");
   return {};

@@ -255,7 +255,8 @@ Status find_layer(PackingPlan& plan, int index, LayerWeights& w) {
     w.input = std::make_unique<LayerInputProjections>();
     RETURN_IF_ERROR(find_input(plan, prefix, *w.input));
   }
-  if (config.layer_scales) {
+  // A file may leave the factor out where it is 1.
+  if (config.layer_scales && plan.has(prefix + "layer_scalar")) {
     ASSIGN_OR_RETURN(const std::vector<float> scale, plan.vector(prefix + "layer_scalar", 1));
     w.scale = scale.front();
   }

@@ -139,7 +139,7 @@ TEST(Gemma4Config, mixtures_stand_beside_an_mlp) {
 TEST(Gemma4Config, attention_may_look_ahead_within_images_only) {
   constexpr const char* kKey = "use_bidirectional_attention";
   EXPECT_EQ(parsed_config(with(gemma4_config(), kKey, "vision")), parsed_config(gemma4_config()));
-  EXPECT_FALSE(parse_model_config(with(gemma4_config(), kKey, "all")).ok());
+  expect_config_error(with(gemma4_config(), kKey, "all"), ErrorCode::kUnsupported, kKey, "all");
 }
 
 TEST(Gemma4Config, each_bad_value_is_an_error_that_names_its_key) {

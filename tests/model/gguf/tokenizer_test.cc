@@ -217,6 +217,42 @@ TEST(GgufTokenizer, the_piece_with_the_best_score_is_made_first) {
 }
 
 // If scores are equal, the leftmost pair is joined, whatever its pieces.
+// Merges by rank, of characters: no word is cut, spaces are marked, and bytes stand for characters
+// that no token has.
+TEST(GgufTokenizer, of_gemma4_merges_characters_across_words) {
+  std::vector<std::string> tokens = {"<pad>", "<eos>", "<bos>", "<unk>"};
+  std::vector<int32_t> types = {3, 1, 3, 2};
+  for (int byte = 0; byte < 256; ++byte) {
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    tokens.push_back(std::string("<0x") + kDigits[size_t(byte / 16)] + kDigits[size_t(byte % 16)] +
+                     ">");
+    types.push_back(6);
+  }
+  const auto first = static_cast<int32_t>(tokens.size());
+  for (const char* text : {"a", "b", "\u2581", "\n", "\u2581b", "a\u2581b", "\n\n", "<|x>"}) {
+    tokens.emplace_back(text);
+    types.push_back(tokens.back() == "<|x>" ? 4 : 1);
+  }
+  GgufWriter out;
+  out.text("tokenizer.ggml.model", "gemma4").texts("tokenizer.ggml.tokens", tokens);
+  out.numbers("tokenizer.ggml.token_type", GgufValueType::kI32, types);
+  out.texts("tokenizer.ggml.merges", {"\u2581 b", "a \u2581b", "\n \n"});
+  out.u32("tokenizer.ggml.bos_token_id", 2).flag("tokenizer.ggml.add_bos_token", false);
+  const std::string file = out.file();
+  const auto header = parse_gguf_header(bytes_of(file));
+  ASSERT_TRUE(header.ok()) << header.error().to_string();
+  const auto tokenizer = gguf_tokenizer(header->metadata);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().to_string();
+  const auto ids = [&](const std::string& text) { return *tokenizer->encode(text, true, true); };
+  const int32_t a = first, mark = first + 2, joined = first + 5, lines = first + 6;
+  EXPECT_EQ(ids("a b"), (Ids{2, joined})) << "BOS, whatever the file says";
+  EXPECT_EQ(ids(" a"), (Ids{2, mark, a})) << "no mark is put before a text";
+  EXPECT_EQ(ids("a\n\na"), (Ids{2, a, lines, a}));
+  EXPECT_EQ(ids("a<|x>a"), (Ids{2, a, first + 7, a}));
+  EXPECT_EQ(ids("\u00e9"), (Ids{2, 4 + 0xC3, 4 + 0xA9}));
+  EXPECT_EQ(tokenizer->decode(ids("a b\n\n\u00e9 a"), true), "a b\n\n\u00e9 a");
+}
+
 TEST(GgufTokenizer, of_equal_scores_the_leftmost_piece_is_made_first) {
   const Tokenizer tied = scored({{"a", -9}, {"b", -9}, {"c", -9}, {"bc", -1}, {"ab", -1}});
   EXPECT_EQ(cut(tied, "abc"), Texts({"ab", "c"}));
