@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kSplitPages = kSplitKeys / kPageTokens;
 
-// What the largest part takes in a buffer, or the blocks of all its heads.
+// The bytes of the largest part in a buffer, and those of the blocks of all its heads.
 size_t largest_part(const KvLayout& layout) {
   return std::ranges::max(layout.parts, {}, &KvPartLayout::stride).stride();
 }

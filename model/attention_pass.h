@@ -91,7 +91,7 @@ class AttentionPass {
     int pair_begin;  // pair = index in Group::order * heads per KV head + head
     int pair_end;
   };
-  // What is read of the pages for a layer: its blocks in `part`, or the whole part.
+  // A layer reads these blocks of a part of its pages, or these parts as a whole.
   struct Reads {
     const KvPartLayout* part = nullptr;  // nullptr: whole parts
     std::vector<int32_t> numbers;        // of blocks, or of the parts' pages; ascending

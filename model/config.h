@@ -139,8 +139,8 @@ struct ModelConfig {
   std::vector<AttentionShape> attention_shapes;
   // If layers differ, the widths of their MLPs [layers]; empty: all have intermediate_size.
   std::vector<int> intermediate_sizes;
-  // Each layer has an embedding of the token of its own, of this width (model/layer_inputs.h); 0:
-  // none has.
+  // The width of the embedding of a token that each layer has for itself (model/layer_inputs.h); 0:
+  // there is none.
   int layer_input_size = 0;
   int layer_input_vocab = 0;  // rows of these embeddings, at least vocab_size
   // Layers after the last one, which only predict further tokens: they are not computed.

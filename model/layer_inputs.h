@@ -28,12 +28,13 @@ class LayerInputs {
   static size_t bytes(const ModelConfig& config, int rows_max, int threads);
 
   // Computes the inputs of all layers for tokens `ids`. embedded: [ids, hidden_size], the input of
-  // the first layer. `quantized`: room for these rows, quantised; so in add().
+  // the first layer. `quantized` has room for the quantised rows, here and in add().
   void compute(std::span<const int32_t> ids, const float* embedded, uint8_t* quantized);
   // Keeps the inputs of row `from` as those of row `to`, which comes before it.
   void move(int from, int to);
-  // Adds what `layer` makes of its inputs to the first `rows` rows of the residual stream
-  // [rows, hidden_size]. `projected` is for results between: rows `stride` apart, hidden_size each.
+  // Gates and projects the inputs of `layer`, and adds them to the first rows of the residual
+  // stream [rows, hidden_size]. `projected` is for results between: rows `stride` apart,
+  // hidden_size each.
   void add(int layer, const LayerInputProjections& w, int rows, float* residual, float* projected,
            size_t stride, uint8_t* quantized);
 

@@ -187,7 +187,7 @@ Status find_fused_experts(PackingPlan& plan, const std::string& experts, Mixture
   return {};
 }
 
-// Finds what a mixture has that stands beside an MLP.
+// Finds the norms and factors of a mixture that stands beside an MLP.
 Status find_beside_mlp(PackingPlan& plan, const std::string& prefix, MixtureWeights& w) {
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size;
@@ -231,7 +231,7 @@ Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights
                   w.gate_up.emplace_back(), w.down.emplace_back());
 }
 
-// Finds what the layer makes of an input of its own.
+// Finds the matrices by which the layer adds its own input.
 Status find_input(PackingPlan& plan, const std::string& prefix, LayerInputProjections& w) {
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size, size = config.layer_input_size;

@@ -66,8 +66,8 @@ class MixturePass {
   PackedMemory memory_;  // all that follows
   size_t logits_stride_, gate_up_stride_, down_stride_;
   float* logits_;    // [rows_max, logits_stride]: of the router
-  float* beside_;    // [2 * rows_max, hidden_size] if an MLP is beside: the router's input, and
-                     // what the experts compute; then the experts' input
+  float* beside_;    // [2 * rows_max, hidden_size] if an MLP is beside: the router's input,
+                     // later the experts' output; after these rows, the experts' input
   float* gathered_;  // [kPartUses, hidden_size]: input of weights that are not quantised
   float* gate_up_;   // [kPartUses, gate_up_stride]
   float* down_;      // [kPartUses, down_stride]

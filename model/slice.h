@@ -10,20 +10,20 @@
 
 namespace cascade {
 
-// Reads K and V of one sequence that are not in memory: parts of pages, or
-// blocks, which are one KV head of a part (KvPartLayout). One thread at a time.
+// Reads K and V of one sequence that are not in memory: parts of pages, or blocks, which are one KV
+// head of a part (KvPartLayout). One thread at a time.
 class KvPartReader {
  public:
   virtual ~KvPartReader() = default;
-  // Reads part `part` of these pages, numbered by their places in the chain, into `to`:
-  // each at a multiple of KvPartLayout::stride(), as `to` itself. What is between two parts may be
+  // Reads part `part` of these pages, numbered by their places in the chain, into `to`: each at a
+  // multiple of KvPartLayout::stride(), as `to` itself. What is between two parts may be
   // overwritten. Parts are verified. After an error, all of `to` may have been overwritten. Does
   // not throw.
   virtual Status read(int part, std::span<const int32_t> pages, uint8_t* to) = 0;
-  // The same for blocks of pages that have an index: number page * kv_heads of
-  // the part + head. What is read of
-  // each is at a multiple of KvPartLayout::block_stride(); KvPartLayout::block_shift() says where
-  // the block begins. Blocks are verified by the checksums that stand with the indexes.
+  // The same for blocks of pages that have an index. A block has the number page * kv_heads + head,
+  // with the KV heads of the part. What is read of a block is at a multiple of
+  // KvPartLayout::block_stride(); KvPartLayout::block_shift() says where the block begins. Blocks
+  // are verified by the checksums that stand with the indexes.
   virtual Status read_blocks(int part, std::span<const int32_t> blocks, uint8_t* to) = 0;
   // The forward pass waited this long for a read, and computed nothing meanwhile. Comes from the
   // thread of the pass.

@@ -30,7 +30,7 @@ bool has_quantized(const Weights& weights) {
          });
 }
 
-// The bytes of all activations but those of threads, and those that others hold.
+// The bytes of the activations that the Transformer itself holds.
 size_t activation_bytes(const ActivationSizes& sizes) {
   return sizes.floats(Transformer::kRowsMax, /*threads=*/0) * sizeof(float) + sizes.quantized_bytes;
 }

@@ -83,7 +83,7 @@ class Transformer {
   // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
   // is empty.
   void norm_input(const std::vector<float>& norm, int row);
-  // Norms the heads of `x`, all together or each by itself, as `norm` has weights for.
+  // Norms the heads of `x`: each by itself, or all together if `norm` has weights for all.
   void norm_heads(const std::vector<float>& norm, int channels, float* x) const;
   // Adds a row of projected_, normed by `norm` unless `norm` is empty, to the residual stream.
   void add_output(const std::vector<float>& norm, int row);

@@ -39,8 +39,8 @@ struct StackedMatrix {
   size_t bytes() const;
 };
 
-// What a mixture has that stands beside an MLP (MixtureConfig::beside_mlp). All are factors of
-// norms [hidden_size].
+// The norms of a mixture that stands beside an MLP (MixtureConfig::beside_mlp): the factors
+// [hidden_size] of each.
 struct BesideMlpNorms {
   std::vector<float> router_input;
   std::vector<float> input;       // of the experts
@@ -61,14 +61,14 @@ struct MixtureWeights {
   std::vector<StackedMatrix> down;
 };
 
-// What a layer makes of an input of its own (model/layer_inputs.h).
+// The matrices by which a layer adds its own input (model/layer_inputs.h).
 struct LayerInputProjections {
   StackedMatrix gate;       // [layer_input_size, hidden_size]
   StackedMatrix output;     // [hidden_size, layer_input_size]
   std::vector<float> norm;  // [hidden_size]: of the output
 };
 
-// Where the layers' own inputs come from.
+// The weights from which the layers' own inputs are computed.
 struct LayerInputWeights {
   PackedMatrix embedding;    // [layer_input_vocab, layers * layer_input_size]
   StackedMatrix projection;  // [layers * layer_input_size, hidden_size]

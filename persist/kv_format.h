@@ -19,8 +19,8 @@ namespace cascade {
 // The version of new files, and of pages whose parts have one size. Version 1, whose pages are not
 // divided into parts, is still read; a file of version 2 may have pages of versions 1 to 3.
 inline constexpr uint32_t kKvFileVersion = 2;
-// The version of pages whose parts have different sizes. No file has it: a program that does not
-// know these pages takes them for damaged ones, and can use the others.
+// The version of pages whose parts have different sizes. No header of a file has it: a program
+// that does not know these pages takes them for damaged ones, and can use the others.
 inline constexpr uint32_t kKvUnequalPartsVersion = 3;
 // The size of a header, and the alignment of everything: a page of memory and of file systems.
 inline constexpr size_t kKvBlockBytes = 4096;

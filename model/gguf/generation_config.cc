@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 7> kEndTexts = {
     "<|im_end|>", "<|endoftext|>",   "<|eot_id|>",   "<|eom_id|>",
     "<|end|>",    "<|end_of_text|>", "<end_of_turn>"};
-// Those of Gemma 4, whatever their type: a model that calls a tool ends with the last one.
+// Gemma 4's, which may have any type. A model that calls a tool ends with the last one.
 constexpr std::array<std::string_view, 3> kGemma4EndTexts = {"<eos>", "<turn|>",
                                                              "<|tool_response>"};
 constexpr int32_t kControlType = 3;

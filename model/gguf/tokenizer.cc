@@ -165,9 +165,9 @@ class TokenizerReader {
     return {};
   }
 
-  // Merges by rank as in a byte-level tokenizer, but of characters, whose spaces are marked and
-  // which fall back to bytes, as in SentencePiece. Texts always begin with the begin token,
-  // whatever the file says.
+  // Characters are merged by rank, as a byte-level tokenizer merges bytes. Spaces are marked, and
+  // characters without a token become bytes, as in SentencePiece. Texts always begin with the begin
+  // token, whatever the file says.
   Status read_gemma4() {
     adds_begin_ = true;
     always_begins_ = true;
