@@ -35,11 +35,11 @@ bool read_or_refuse(const Result<T>& result) {
 }
 
 // The texts of the parts, and their calls as text.
-std::string written(const std::vector<openai::AnswerPart>& parts) {
+std::string written(const std::vector<AnswerPart>& parts) {
   std::string text;
-  for (const openai::AnswerPart& part : parts) {
+  for (const AnswerPart& part : parts) {
     text += part.text;
-    for (const openai::ToolCall& call : part.calls) text += openai::encode(call).dump();
+    for (const ToolCall& call : part.calls) text += openai::encode(call).dump();
   }
   return text;
 }
@@ -47,12 +47,12 @@ std::string written(const std::vector<openai::AnswerPart>& parts) {
 // Checks that the result does not depend on how an answer is cut into pieces. `is_cut`: a limit has
 // ended the answer.
 void read_calls(std::string_view answer, bool is_cut) {
-  openai::ToolCallParser whole(true, "call_");
-  std::vector<openai::AnswerPart> parts = whole.push(answer);
+  ToolCallParser whole(true, "call_");
+  std::vector<AnswerPart> parts = whole.push(answer);
   std::ranges::move(whole.finish(is_cut), std::back_inserter(parts));
   const std::string at_once = written(parts);
   CHECK(is_utf8(at_once));
-  openai::ToolCallParser pieces(true, "call_");
+  ToolCallParser pieces(true, "call_");
   std::string in_pieces;
   for (size_t begin = 0, size = 1; begin < answer.size(); begin += size, size = size % 7 + 1) {
     in_pieces += written(pieces.push(answer.substr(begin, size)));

@@ -1,10 +1,10 @@
 // Whole calls are read as JSON. Damaged calls mostly lack a brace, or have one too many.
-#include "wire/openai/call_text.h"
+#include "base/tool_call_text.h"
 
+#include "base/exact_number.h"
 #include "base/json.h"
-#include "wire/openai/json_text.h"
 
-namespace cascade::openai {
+namespace cascade {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
@@ -40,20 +40,20 @@ std::optional<std::string> text_at(std::string_view text) {
 
 }  // namespace
 
-std::optional<CallText> whole_call(std::string_view text) {
+std::optional<ToolCallText> whole_call(std::string_view text) {
   const auto parsed = parse_ordered_json(text, "call");
   if (!parsed.ok() || !parsed->is_object()) return std::nullopt;
   const auto name = parsed->find("name");
   if (name == parsed->end() || !name->is_string()) return std::nullopt;
-  CallText call = {name->get<std::string>(), "{}"};
+  ToolCallText call = {name->get<std::string>(), "{}"};
   const auto arguments = parsed->find("arguments");
   if (arguments == parsed->end() || arguments->is_null()) return call;
   const bool is_text = arguments->is_string();
-  call.arguments = is_text ? arguments->get<std::string>() : json_text(*arguments);
+  call.arguments = is_text ? arguments->get<std::string>() : dump_exact(*arguments);
   return call;
 }
 
-std::optional<CallText> damaged_call(std::string_view text) {
+std::optional<ToolCallText> damaged_call(std::string_view text) {
   text = trimmed(text);
   const auto behind_name = behind_key(text, "name");
   if (!text.starts_with('{') || !behind_name) return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<CallText> damaged_call(std::string_view text) {
   if (!is_json(*arguments) && arguments->ends_with('}')) {
     arguments = trimmed(arguments->substr(0, arguments->size() - 1));
   }
-  return CallText{*name, std::string(*arguments)};
+  return ToolCallText{*name, std::string(*arguments)};
 }
 
 bool begins_call(std::string_view text) {
@@ -72,4 +72,4 @@ bool begins_call(std::string_view text) {
   return text.empty() || text.starts_with('{');
 }
 
-}  // namespace cascade::openai
+}  // namespace cascade
