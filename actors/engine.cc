@@ -94,7 +94,8 @@ Status check_grammar(const Model& model, const wire::EncodeJob& job) {
   if (!job.grammar) return {};
   const Result<GrammarVocabulary>& vocabulary = model.grammar_vocabulary();
   if (!vocabulary.ok()) return vocabulary.error();
-  auto compiled = compile_grammar(job.grammar->kind, job.grammar->schema, "grammar.schema");
+  auto compiled =
+      compile_grammar(job.grammar->kind, job.grammar->schema, "grammar.schema", vocabulary->form);
   return compiled.ok() ? Status() : compiled.error();
 }
 

@@ -33,16 +33,22 @@ Result<std::shared_ptr<SharedGrammar>> grammar_of(Engine& engine, const wire::Sa
   const Result<GrammarVocabulary>& vocabulary = engine.model.grammar_vocabulary();
   if (!vocabulary.ok()) return vocabulary.error();
   const wire::Grammar& grammar = spec.constraint->grammar;
-  return engine.grammars.get(grammar.kind, grammar.schema, *vocabulary);
+  // An answer that goes on with a text has no header before it.
+  const AnswerForm form = spec.constraint->goes_on ? AnswerForm::kTagged : vocabulary->form;
+  return engine.grammars.get(grammar.kind, grammar.schema, *vocabulary, form);
 }
 
 Result<OutputConstraint> constraint_of(const Model& model, std::shared_ptr<SharedGrammar> grammar,
                                        const wire::Constraint& spec) {
-  const Thoughts thoughts = spec.inside_think ? Thoughts::kBegun
-                            : spec.may_think  ? Thoughts::kMayCome
-                                              : Thoughts::kNone;
-  return OutputConstraint::behind(std::move(grammar), *model.grammar_vocabulary(), thoughts,
-                                  spec.tokens, spec.goes_on);
+  const GrammarVocabulary& vocabulary = *model.grammar_vocabulary();
+  // The thoughts of harmony are in the grammar.
+  const bool in_grammar = vocabulary.form == AnswerForm::kHarmony;
+  const Thoughts thoughts = in_grammar          ? Thoughts::kNone
+                            : spec.inside_think ? Thoughts::kBegun
+                            : spec.may_think    ? Thoughts::kMayCome
+                                                : Thoughts::kNone;
+  return OutputConstraint::behind(std::move(grammar), vocabulary, thoughts, spec.tokens,
+                                  spec.goes_on);
 }
 
 Result<Sampled> sample_allowed(std::span<float> logits, SamplerParams params,

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "model/harmony.h"
+#include "model/harmony_history.h"
 
 namespace cascade {
 namespace {
@@ -44,6 +46,7 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
     }
     list.push_back(std::move(entry));
   }
+  if (HarmonyTokens::of(context.tokenizer)) list = harmony_messages(list);
   variables["tools"] = context.tools;
   variables["documents"] = nullptr;
   variables["add_generation_prompt"] = add_generation_prompt;
@@ -85,6 +88,10 @@ Result<SpannedText> replace_stand_ins(const ConversationContext& context, Spanne
                                       std::span<const ChatMessage> messages) {
   for (size_t i = 0; i < messages.size(); ++i) {
     if (!messages[i].verbatim) continue;
+    // Its marks would have to be recognised, and a model can be talked into spelling those.
+    if (HarmonyTokens::of(context.tokenizer)) {
+      return unsupported("think_policy", "\"keep\" does not work with models that write harmony");
+    }
     const std::string mark = stand_ins.of(i);
     SpannedText replaced;
     int found = 0;
@@ -124,7 +131,25 @@ SpannedText cut(const SpannedText& text, size_t bytes) {
   return kept;
 }
 
+// Whether the last message of the prompt is thoughts, and has begun.
+bool ends_in_thoughts(const Tokenizer& tokenizer, const HarmonyTokens& marks,
+                      std::span<const int32_t> ids) {
+  const auto start = std::find(ids.rbegin(), ids.rend(), marks.id(HarmonyMark::kStart));
+  if (start == ids.rend()) return false;
+  HarmonyReader reader(HarmonyPart::kAnswer);
+  for (auto id = start.base() - 1; id != ids.end(); ++id) {
+    if (const auto mark = marks.mark_of(*id)) {
+      reader.push(*mark);
+    } else {
+      (void)reader.push(tokenizer.decode(std::span(&*id, 1), /*skip_special=*/true));
+    }
+  }
+  return reader.part() == HarmonyPart::kThoughts;
+}
+
 bool ends_inside_think(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
+  if (const auto marks = HarmonyTokens::of(tokenizer))
+    return ends_in_thoughts(tokenizer, *marks, ids);
   const auto think = tokenizer.think_tokens();
   if (!think) return false;
   for (auto id = ids.rbegin(); id != ids.rend(); ++id) {

@@ -11,6 +11,7 @@
 #include "model/folder_file.h"
 #include "model/gguf/model.h"
 #include "model/grammar/vocabulary.h"
+#include "model/harmony.h"
 #include "model/incomplete_file.h"
 #include "model/memory_estimate.h"
 #include "model/model_files.h"
@@ -249,6 +250,9 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
   Result<Weights> weights = load_weights(files.tensors, files.config, choice.plan, *kernels, pool,
                                          cache, report, progress);
   if (!weights.ok()) return of_weights(std::move(weights).error(), path, files.config);
+  if (const auto marks = HarmonyTokens::of(files.text.tokenizer)) {
+    marks->correct_end_tokens(files.generation.end_tokens);
+  }
   for (std::string& problem : files.text.templates.problems()) {
     report.warnings.push_back(std::move(problem));
   }

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/exact_number.h"
+#include "base/json.h"
+#include "base/tool_call_parser.h"
+
 namespace cascade {
 namespace {
 
@@ -26,6 +30,10 @@ OutputStream::OutputStream(const Tokenizer& tokenizer, bool inside_think,
                            std::vector<std::string> stop, bool goes_on)
     : tokenizer_(tokenizer),
       think_(tokenizer.think_tokens()),
+      marks_(HarmonyTokens::of(tokenizer)),
+      harmony_(inside_think ? HarmonyPart::kThoughts
+               : goes_on    ? HarmonyPart::kAnswer
+                            : HarmonyPart::kHeader),
       goes_on_(goes_on),
       stop_(std::move(stop)),
       decoder_(tokenizer, /*skip_special=*/true, goes_on && !inside_think),
@@ -39,6 +47,11 @@ std::vector<OutputStream::Piece> OutputStream::push(int32_t token) {
   std::vector<Piece> pieces;
   if (stopped_) return pieces;
   tokens_.push_back(token);
+  marks_ ? push_harmony(token, pieces) : push_plain(token, pieces);
+  return pieces;
+}
+
+void OutputStream::push_plain(int32_t token, std::vector<Piece>& pieces) {
   const auto end = static_cast<int32_t>(tokens_.size());
   if (think_ && token == think_->open) {
     if (!thinking_) {
@@ -56,7 +69,67 @@ std::vector<OutputStream::Piece> OutputStream::push(int32_t token) {
     add_text(decoder_.push(token), pieces);
     if (thinking_) think_spans_.back().end = end;
   }
-  return pieces;
+}
+
+void OutputStream::push_harmony(int32_t token, std::vector<Piece>& pieces) {
+  const auto end = static_cast<int32_t>(tokens_.size());
+  const HarmonyPart before = harmony_.part();
+  const auto mark = marks_->mark_of(token);
+  std::string text;
+  bool is_text = false;
+  if (mark) {
+    end_text(pieces);
+    harmony_.push(*mark);
+  } else {
+    text = decoder_.push(token);
+    is_text = harmony_.push(text);
+  }
+  const HarmonyPart part = harmony_.part();
+  const bool is_answer = part == HarmonyPart::kAnswer || part == HarmonyPart::kCall;
+  if (!is_text || !is_answer) {
+    const bool goes_on = !think_spans_.empty() && !think_spans_.back().closed;
+    if (!goes_on) think_spans_.push_back({end - 1, end, false});
+    think_spans_.back().end = end;
+    think_spans_.back().closed = is_answer;
+  }
+  if (is_text) return add_text(std::move(text), pieces);
+  if (part == before) return;
+  if (before == HarmonyPart::kCall && !stopped_) close_call(pieces);
+  begin_part(pieces);
+}
+
+// Begins the part that the harmony reader is in.
+void OutputStream::begin_part(std::vector<Piece>& pieces) {
+  const HarmonyPart part = harmony_.part();
+  stopped_ = stopped_ || part == HarmonyPart::kOthers;
+  if (stopped_ || part == HarmonyPart::kHeader) return;
+  toggle(part == HarmonyPart::kThoughts, pieces);
+  strip_newlines_ = false;
+  if (part == HarmonyPart::kAnswer && !answer_.empty()) add_mark("\n\n", pieces);
+  if (part != HarmonyPart::kCall) return;
+  const std::string name = dump_exact(OrderedJson(harmony_.function()));
+  const std::string before = answer_.empty() ? "" : "\n";
+  add_mark(before + std::string(kToolCallOpen) + "\n{\"name\": " + name + ", \"arguments\": ",
+           pieces);
+  call_begin_ = answer_.size();
+}
+
+// Ends the text before a mark of harmony.
+void OutputStream::end_text(std::vector<Piece>& pieces) {
+  std::string text = decoder_.finish();
+  decoder_ = Tokenizer::StreamDecoder(tokenizer_, /*skip_special=*/true);
+  if (!text.empty() && harmony_.push(text)) add_text(std::move(text), pieces);
+}
+
+void OutputStream::close_call(std::vector<Piece>& pieces) {
+  const bool has_none = answer_.find_first_not_of(" \t\r\n", call_begin_) == std::string::npos;
+  add_mark((has_none ? "{}" : "") + std::string("}\n") + std::string(kToolCallClose), pieces);
+}
+
+// Adds text that the model did not write, in which stop strings do not count.
+void OutputStream::add_mark(std::string_view text, std::vector<Piece>& pieces) {
+  answer_ += text;
+  emit_answer(answer_.size(), pieces);
 }
 
 // Ends the current block and begins one of the other kind.
@@ -112,11 +185,13 @@ void OutputStream::emit_answer(size_t end, std::vector<Piece>& pieces) {
   answer_emitted_ = end;
 }
 
-std::vector<OutputStream::Piece> OutputStream::finish() {
+std::vector<OutputStream::Piece> OutputStream::finish(bool ended) {
   std::vector<Piece> pieces;
   if (!stopped_) {
     add_text(decoder_.finish(), pieces);
     emit_answer(answer_.size(), pieces);
+    const bool calls = marks_ && harmony_.part() == HarmonyPart::kCall;
+    if (calls && ended && !stopped_) close_call(pieces);
   }
   return pieces;
 }

@@ -1,23 +1,29 @@
-// Turns sampled tokens into the answer and the thoughts, as a stream and as whole texts.
+// Turns sampled tokens into the answer and the thoughts, as a stream and as whole texts. The calls
+// in an answer have one form, whatever form the model writes (base/tool_call_parser.h).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/chunk.h"
+#include "model/harmony.h"
 #include "model/tokenizer.h"
 
 namespace cascade {
 
 // Tells thoughts from answer by the tokenizer's think tokens: blocks may be closed, unclosed, empty
-// or repeated; a closing token without an opening one ends a block that the prompt opened. Looks
-// for stop strings in the answer only. One generation, one thread; must not outlive the tokenizer.
+// or repeated; a closing token without an opening one ends a block that the prompt opened. If the
+// model writes harmony, the channels tell them apart, and everything that is neither text of the
+// answer nor arguments of a call is a think block. Looks for stop strings in the answer only. One
+// generation, one thread; must not outlive the tokenizer.
 class OutputStream {
  public:
   // `inside_think`: the prompt ended inside an open think block. `goes_on`: the answer continues a
-  // text at the end of the prompt, and keeps the space between them.
+  // text at the end of the prompt, and keeps the space between them; in harmony, the prompt ended
+  // in the body of an answer.
   OutputStream(const Tokenizer& tokenizer, bool inside_think, std::vector<std::string> stop,
                bool goes_on = false);
 
@@ -31,8 +37,9 @@ class OutputStream {
   // True once a stop string was found: the answer ends before it, and no more tokens are wanted.
   bool stopped() const { return stopped_; }
 
-  // Ends the stream and returns the text that was held back.
-  std::vector<Piece> finish();
+  // Ends the stream and returns the text that was held back. `ended`: an end token was sampled, so
+  // a call that is open is complete.
+  std::vector<Piece> finish(bool ended = false);
 
   const std::string& answer() const { return answer_; }
   const std::string& reasoning() const { return reasoning_; }
@@ -42,6 +49,12 @@ class OutputStream {
   int64_t reasoning_tokens() const;
 
  private:
+  void push_plain(int32_t token, std::vector<Piece>& pieces);
+  void push_harmony(int32_t token, std::vector<Piece>& pieces);
+  void begin_part(std::vector<Piece>& pieces);
+  void end_text(std::vector<Piece>& pieces);
+  void close_call(std::vector<Piece>& pieces);
+  void add_mark(std::string_view text, std::vector<Piece>& pieces);
   void toggle(bool thinking, std::vector<Piece>& pieces);
   void add_text(std::string text, std::vector<Piece>& pieces);
   void add_answer(const std::string& text, std::vector<Piece>& pieces);
@@ -50,6 +63,8 @@ class OutputStream {
 
   const Tokenizer& tokenizer_;
   const std::optional<ThinkTokens> think_;
+  const std::optional<HarmonyTokens> marks_;
+  HarmonyReader harmony_;  // used if there are marks_
   const bool goes_on_;
   const std::vector<std::string> stop_;
   size_t stop_bytes_max_ = 0;
@@ -61,6 +76,7 @@ class OutputStream {
   std::vector<ThinkSpan> think_spans_;
   std::string answer_;
   size_t answer_emitted_ = 0;
+  size_t call_begin_ = 0;  // in answer_: where the arguments of the open call begin
   std::string reasoning_;
   std::string reasoning_tail_;  // newlines that count only if text follows in the block
 };

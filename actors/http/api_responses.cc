@@ -7,6 +7,7 @@
 #include "actors/http/request_parser.h"
 #include "base/random.h"
 #include "model/conversation.h"
+#include "model/harmony_reader.h"
 #include "wire/openai/chunk_routes.h"
 #include "wire/openai/response_stream.h"
 #include "wire/openai/responses.h"
@@ -75,6 +76,7 @@ Task<std::optional<Api::FoundOutput>> Api::find_output(Exchange& exchange, std::
 
 // The thoughts of an output; empty if there are none; nullopt if the client has left.
 Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chunk& output) {
+  if (is_harmony_text(output.raw_text)) co_return harmony_thoughts(output.raw_text);
   wire::DetokenizeRequest request;
   request.skip_special = true;
   const auto size = static_cast<int32_t>(output.token_ids.size());

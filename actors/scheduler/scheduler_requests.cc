@@ -7,6 +7,7 @@
 #include "actors/scheduler/sample_spec.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
+#include "model/harmony.h"
 #include "wire/conversation_rules.h"
 #include "wire/request_rules.h"
 
@@ -124,6 +125,11 @@ Status SchedulerCore::prepare(Request& request) {
     request.begun_verbatim = request.messages.back().verbatim;
     request.messages.pop_back();
     RETURN_IF_ERROR(check_begun(request.begun));
+  }
+  const bool keeps = params.retain_output && think_policy(request) == ThinkPolicy::kKeep;
+  if (keeps && HarmonyTokens::of(model_.tokenizer)) {
+    return unsupported("think_policy",
+                       "\"keep\" does not work with models that write harmony: use reprefill");
   }
   request.sample = sample_spec(params, model_.generation, options_.random);
   if (!params.ignore_eos) request.end_tokens = model_.generation.end_tokens;
@@ -329,7 +335,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   final.usage.completion_tokens = static_cast<int64_t>(request.sampled.size());
   if (request.output) {
     std::vector<wire::Delta> rest;
-    for (OutputStream::Piece& piece : request.output->finish()) {
+    for (OutputStream::Piece& piece : request.output->finish(finish_reason == "stop")) {
       rest.push_back({std::move(piece.text), piece.reasoning});
     }
     if (request.had_delta_credit) send_deltas(request, std::move(rest), /*last=*/true);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "model/grammar/answer.h"
 #include "model/grammar/pattern.h"
 #include "model/grammar/schema.h"
 
@@ -12,10 +13,39 @@ namespace {
 
 class PartsCompiler {
  public:
-  PartsCompiler(GrammarBuilder& builder, std::string_view field, size_t& work)
-      : builder_(builder), pieces_(builder), field_(field), work_(work) {}
+  PartsCompiler(GrammarBuilder& builder, std::string_view field, AnswerForm form, size_t& work)
+      : builder_(builder), pieces_(builder), field_(field), form_(form), work_(work) {}
 
-  // This recurses no deeper than the JSON may nest.
+  Result<GrammarNodeId> compile_whole(const OrderedJson& part) {
+    std::vector<GrammarNodeId> texts, calls;
+    RETURN_IF_ERROR(add_choice(part, "", texts, calls));
+    return add_answer(builder_, form_, std::move(texts), std::move(calls));
+  }
+
+ private:
+  // Adds a part that may be the whole answer. This recurses no deeper than the JSON may nest.
+  Status add_choice(const OrderedJson& part, const std::string& place,
+                    std::vector<GrammarNodeId>& texts, std::vector<GrammarNodeId>& calls) {
+    if (part.is_object() && part.contains("tool_calls")) {
+      ASSIGN_OR_RETURN(const GrammarNodeId node, tool_calls(part, place));
+      calls.push_back(node);
+      return {};
+    }
+    const bool is_choice = part.is_object() && part.size() == 1 && part.contains("any_of") &&
+                           part["any_of"].is_array() && !part["any_of"].empty();
+    if (!is_choice) {
+      ASSIGN_OR_RETURN(const GrammarNodeId node, compile(part, place));
+      texts.push_back(node);
+      return {};
+    }
+    const OrderedJson& parts = part["any_of"];
+    for (size_t i = 0; i < parts.size(); ++i) {
+      RETURN_IF_ERROR(add_choice(parts[i], place + "/any_of/" + std::to_string(i), texts, calls));
+    }
+    return {};
+  }
+
+  // Recurses like add_choice().
   Result<GrammarNodeId> compile(const OrderedJson& part, const std::string& place) {
     if (!part.is_object() || part.empty()) return error(place, "must be an object with a part");
     auto member = part.begin();
@@ -47,7 +77,49 @@ class PartsCompiler {
                  "list, or repeat");
   }
 
- private:
+  Result<GrammarNodeId> tool_calls(const OrderedJson& part, const std::string& place) {
+    uint32_t max = GrammarNode::kUnbounded;
+    for (const auto& [name, value] : part.items()) {
+      if (name == "tool_calls") continue;
+      const bool count = value.is_number_unsigned() && value.get<uint64_t>() < max && value != 0;
+      if (name != "max" || !count) return error(place, "may have max with a count beside it");
+      max = value;
+    }
+    const OrderedJson& functions = part["tool_calls"];
+    const std::string inside = place + "/tool_calls";
+    if (!functions.is_array() || functions.empty() || functions.size() > kFunctionsMax) {
+      return error(inside,
+                   "must be a list of 1 to " + std::to_string(kFunctionsMax) + " functions");
+    }
+    std::vector<CallGrammar> calls;
+    for (size_t i = 0; i < functions.size(); ++i) {
+      ASSIGN_OR_RETURN(CallGrammar made, call(functions[i], inside + "/" + std::to_string(i)));
+      calls.push_back(std::move(made));
+    }
+    return add_calls(builder_, form_, calls, max);
+  }
+
+  Result<CallGrammar> call(const OrderedJson& function, const std::string& place) {
+    const bool has_name = function.is_object() && function.contains("name") &&
+                          function["name"].is_string() && function.contains("parameters");
+    if (!has_name) return error(place, "must be an object with a name and parameters");
+    CallGrammar made = {function["name"].get<std::string>()};
+    if (made.function.empty() || made.function.size() > kFunctionNameBytesMax) {
+      return error(place,
+                   "must have a name of 1 to " + std::to_string(kFunctionNameBytesMax) + " bytes");
+    }
+    OrderedJson document = {{"json_schema", function["parameters"]}};
+    for (const auto& [name, value] : function.items()) {
+      if (name == "schema_name") {
+        document["name"] = value;
+      } else if (name != "name" && name != "parameters") {
+        return error(place, "may have a name, parameters and a schema_name, and nothing else");
+      }
+    }
+    ASSIGN_OR_RETURN(made.arguments, schema(document, place + "/parameters"));
+    return made;
+  }
+
   Error error(const std::string& place, const std::string& what) const {
     return invalid_argument(std::string(field_), "#" + place + ": " + what);
   }
@@ -109,30 +181,31 @@ class PartsCompiler {
   GrammarBuilder& builder_;
   JsonPieces pieces_;
   const std::string_view field_;
+  const AnswerForm form_;
   size_t& work_;
 };
 
 }  // namespace
 
-Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field) {
+Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field,
+                                AnswerForm form) {
   GrammarBuilder builder;
   if (kind == GrammarKind::kJsonObject) {
     if (!text.empty()) return invalid_argument(std::string(field), "must be empty: any object is");
     const GrammarNodeId object = JsonPieces(builder).any_object();
-    return std::move(builder).finish(object, field);
+    return std::move(builder).finish(add_answer(builder, form, {object}, {}), field);
   }
   ASSIGN_OR_RETURN(const OrderedJson json,
                    parse_ordered_json(text, field, {kGrammarBytesMax, kGrammarDepthMax}));
   size_t work = kGrammarWorkMax;
-  Result<GrammarNodeId> root = GrammarNodeId{0};
-  if (kind == GrammarKind::kJsonSchema) {
-    JsonPieces pieces(builder);
-    root = add_schema(builder, pieces, json, field, work);
-  } else {
-    root = PartsCompiler(builder, field, work).compile(json, "");
+  if (kind == GrammarKind::kParts) {
+    ASSIGN_OR_RETURN(const GrammarNodeId root,
+                     PartsCompiler(builder, field, form, work).compile_whole(json));
+    return std::move(builder).finish(root, field);
   }
-  if (!root.ok()) return root.error();
-  return std::move(builder).finish(*root, field);
+  JsonPieces pieces(builder);
+  ASSIGN_OR_RETURN(const GrammarNodeId document, add_schema(builder, pieces, json, field, work));
+  return std::move(builder).finish(add_answer(builder, form, {document}, {}), field);
 }
 
 }  // namespace cascade

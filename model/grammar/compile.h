@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/grammar_kind.h"
+#include "model/grammar/answer_form.h"
 #include "model/grammar/grammar.h"
 
 namespace cascade {
@@ -12,6 +13,9 @@ namespace cascade {
 inline constexpr int kGrammarDepthMax = 64;
 // The longest name of a schema among parts, in bytes.
 inline constexpr size_t kSchemaNameBytesMax = 200;
+// The longest name of a function among parts, in bytes, and the largest number of functions.
+inline constexpr size_t kFunctionNameBytesMax = 1024;
+inline constexpr size_t kFunctionsMax = 1024;
 
 // `text` is empty for kJsonObject, and the schema for kJsonSchema. For kParts it is JSON, one of
 // these parts, which nest:
@@ -22,8 +26,12 @@ inline constexpr size_t kSchemaNameBytesMax = 200;
 //   {"sequence": [PART, ...]}    one after another
 //   {"any_of": [PART, ...]}      one of them
 //   {"repeat": PART, "min": N, "max": N, "separator": TEXT}  (0, unbounded, none)
+// The whole, or one of the parts of an any_of that is the whole, may also be
+//   {"tool_calls": [{"name": FUNCTION, "parameters": SCHEMA, "schema_name": TEXT}, ...], "max": N}
+// which is one call or more, as a model of `form` writes them (schema_name as above).
 // Takes under a second for any text. Any thread.
 // Errors: kInvalidArgument, field `field`; the message has the place in the text.
-Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field);
+Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field,
+                                AnswerForm form = AnswerForm::kTagged);
 
 }  // namespace cascade

@@ -23,14 +23,16 @@ constexpr size_t kLearnedShare = 16, kLearnedMin = size_t{1} << 20;
 
 Result<std::shared_ptr<SharedGrammar>> GrammarCache::get(GrammarKind kind,
                                                          const std::string& schema,
-                                                         const GrammarVocabulary& vocabulary) {
-  const std::string key = std::string(to_string(kind)) + " " + schema;
+                                                         const GrammarVocabulary& vocabulary,
+                                                         AnswerForm form) {
+  const std::string key =
+      std::to_string(static_cast<int>(form)) + " " + std::string(to_string(kind)) + " " + schema;
   if (const auto known = by_key_.find(key); known != by_key_.end()) {
     entries_.splice(entries_.begin(), entries_, known->second);
     entries_.front().used = true;
     return entries_.front().grammar;
   }
-  ASSIGN_OR_RETURN(Grammar grammar, compile_grammar(kind, schema, "grammar.schema"));
+  ASSIGN_OR_RETURN(Grammar grammar, compile_grammar(kind, schema, "grammar.schema", form));
   const size_t learned_max =
       std::clamp(memory_max_ / kLearnedShare, kLearnedMin, GrammarAutomaton::kMemoryMax);
   auto shared = std::make_shared<SharedGrammar>(std::move(grammar), vocabulary, learned_max);

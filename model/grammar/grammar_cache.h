@@ -24,10 +24,11 @@ class GrammarCache {
   GrammarCache(const GrammarCache&) = delete;
   GrammarCache& operator=(const GrammarCache&) = delete;
 
-  // `vocabulary` is the same each time and must outlive the result.
+  // `vocabulary` is the same each time and must outlive the result. `form`: in which form the
+  // generation that the grammar is for is written.
   // Errors: as compile_grammar(), field "grammar.schema".
   Result<std::shared_ptr<SharedGrammar>> get(GrammarKind kind, const std::string& schema,
-                                             const GrammarVocabulary& vocabulary);
+                                             const GrammarVocabulary& vocabulary, AnswerForm form);
 
   // Frees memory until the cache is within its bound. Call it after using grammars, because use
   // makes them grow. It drops the grammars that were unused for longest, except those that somebody

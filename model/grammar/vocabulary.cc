@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/harmony.h"
+
 namespace cascade {
 namespace {
 
@@ -20,6 +22,20 @@ bool spells_every_text(const std::vector<std::string>& tokens) {
     if (!control && !never && !spelled[byte]) return false;
   }
   return true;
+}
+
+// Gives the marks of harmony their bytes. Tokens of text that have the same first byte are left
+// out; they are not UTF-8.
+void add_marks(const HarmonyTokens& marks, std::vector<std::string>& bytes) {
+  for (std::string& token : bytes) {
+    if (token.find(kMarkByte) != token.npos) token.clear();
+  }
+  for (const auto& [mark, spelling] : kHarmonyMarks) {
+    const int32_t id = marks.id(mark);
+    const bool ends = mark == HarmonyMark::kCall || mark == HarmonyMark::kReturn;
+    if (ends || id < 0 || static_cast<size_t>(id) >= bytes.size()) continue;
+    bytes[static_cast<size_t>(id)] = mark_bytes(spelling);
+  }
 }
 
 }  // namespace
@@ -48,12 +64,16 @@ Result<GrammarVocabulary> GrammarVocabulary::make(const Tokenizer& tokenizer,
   for (const int32_t id : {think.open, think.close}) {
     if (id >= 0 && static_cast<size_t>(id) < tokens) known->bytes[static_cast<size_t>(id)].clear();
   }
+  const std::optional<HarmonyTokens> marks = HarmonyTokens::of(tokenizer);
+  if (marks) add_marks(*marks, known->bytes);
   if (!spells_every_text(known->bytes)) {
     return unsupported("grammar", "this model's tokens cannot spell every text");
   }
   TokenTrie trie(known->bytes);
-  return GrammarVocabulary{tokens, std::move(known->bytes),  std::move(trie), std::move(own_ends),
-                           think,  known->drops_first_space, std::move(all)};
+  return GrammarVocabulary{tokens,          std::move(known->bytes),
+                           std::move(trie), std::move(own_ends),
+                           think,           known->drops_first_space,
+                           std::move(all),  marks ? AnswerForm::kHarmony : AnswerForm::kTagged};
 }
 
 const Result<GrammarVocabulary>& LazyGrammarVocabulary::get(const Tokenizer& tokenizer,

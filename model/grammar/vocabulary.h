@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/grammar/answer_form.h"
 #include "model/grammar/token_set.h"
 #include "model/grammar/token_trie.h"
 #include "model/tokenizer.h"
@@ -17,13 +18,16 @@ namespace cascade {
 
 // Immutable; any thread.
 struct GrammarVocabulary {
-  size_t tokens = 0;               // the number of logits
-  std::vector<std::string> bytes;  // [tokens]; empty for tokens that are not text of an answer
+  size_t tokens = 0;  // the number of logits
+  // [tokens]; empty for tokens that are not text of an answer; mark_bytes() for the marks of
+  // harmony
+  std::vector<std::string> bytes;
   TokenTrie trie;
   std::vector<int32_t> ends;  // each of these tokens ends an answer
   ThinkTokens think;          // -1: the model has no such token
   bool drops_first_space = false;
   TokenSet all_but_ends;  // the tokens that may come within thoughts
+  AnswerForm form = AnswerForm::kTagged;
 
   // `ends` are the end tokens, `tokens` the number of logits.
   // Errors: kUnsupported, field "grammar", if the model has no end token, or its tokens cannot

@@ -48,9 +48,9 @@ struct RandomMixture {
   std::vector<AlignedBytes> memory;
 };
 
-class Subject {
+class MixtureSubject {
  public:
-  Subject(const ModelConfig& config, ThreadPool& pool, bool quantized)
+  MixtureSubject(const ModelConfig& config, ThreadPool& pool, bool quantized)
       : config_(config),
         multiplier_(kernels(), pool, quantized ? 64 : 0),
         pass_(config_, kernels(), pool, multiplier_, quantized, 2000) {}
@@ -133,7 +133,7 @@ TEST(MixturePass, adds_up_what_the_experts_of_each_row_compute) {
     ModelConfig config = mixture_config();
     if (!is_shared) config.mixture.shared_intermediate_size = 0;
     RandomMixture mixture(config, random, WeightType::kF32);
-    Subject subject(config, two_threads(), false);
+    MixtureSubject subject(config, two_threads(), false);
     for (const int rows : {1, 2, 37}) {
       const std::vector<float> x = random_vector(random, rows * config.hidden_size, 0, 4);
       const std::vector<float> out = subject.run(mixture.weights, x);
@@ -155,8 +155,8 @@ TEST(MixturePass, the_bits_of_a_row_depend_on_no_other_row_and_not_on_threads) {
   ThreadPool one(1), three(3);
   for (const WeightType type : {WeightType::kF32, WeightType::kInt8}) {
     RandomMixture mixture(config, random, type);
-    Subject alone(config, one, type == WeightType::kInt8);
-    Subject together(config, three, type == WeightType::kInt8);
+    MixtureSubject alone(config, one, type == WeightType::kInt8);
+    MixtureSubject together(config, three, type == WeightType::kInt8);
     const size_t hidden = size_t(config.hidden_size);
     const std::vector<float> x = random_vector(random, 1500 * config.hidden_size, 0, 4);
     const std::vector<float> out = together.run(mixture.weights, x);
@@ -196,7 +196,7 @@ TEST(MixturePass, beside_an_mlp_is_normed_scaled_and_added) {
        {&w.beside.router_input, &w.beside.input, &w.beside.output, &w.beside.mlp_output}) {
     *norm = random_vector(random, hidden, 1);
   }
-  Subject subject(config, two_threads(), false);
+  MixtureSubject subject(config, two_threads(), false);
   const std::vector<float> residual = random_vector(random, 5 * hidden, 0, 4);
   const std::vector<float> of_mlp = random_vector(random, 5 * hidden, 0, 4);
   const std::vector<float> out = subject.add(w, residual, of_mlp);
@@ -220,7 +220,7 @@ TEST(MixturePass, does_not_touch_weights_of_experts_that_no_row_uses) {
   Random random(test_seed());
   const ModelConfig config = mixture_config();
   RandomMixture mixture(config, random, WeightType::kF32);
-  Subject subject(config, two_threads(), false);
+  MixtureSubject subject(config, two_threads(), false);
   const std::vector<float> x = random_vector(random, config.hidden_size, 0, 4);
   const std::vector<float> expected = subject.run(mixture.weights, x);
   std::vector<float> logits(size_t(config.mixture.experts));

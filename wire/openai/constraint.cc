@@ -1,4 +1,4 @@
-// Calls are written as the chat templates ask for them: see wire/openai/tools.h.
+// The daemon knows the form in which its model writes calls.
 #include "wire/openai/constraint.h"
 
 #include "wire/openai/bare_schema.h"
@@ -21,28 +21,20 @@ OrderedJson parameters_of(const OrderedJson& function) {
   return schema;
 }
 
-// <tool_call>\n{"name": "f", "arguments": {…}}\n</tool_call>
-OrderedJson call_part(const OrderedJson& function, const std::string& schema_param) {
-  const std::string name = json_text(function.at("name"));
-  OrderedJson sequence = OrderedJson::array();
-  sequence.push_back(text_part("<tool_call>\n{\"name\": " + name + ", \"arguments\": "));
-  sequence.push_back({{"json_schema", parameters_of(function)}, {"name", schema_param}});
-  sequence.push_back(text_part("}\n</tool_call>"));
-  return {{"sequence", std::move(sequence)}};
-}
-
 // One call or, if more are allowed, several calls: of `function`, or of any function if that is
 // empty.
 OrderedJson calls_part(const ToolUse& tools, const std::string& function) {
-  OrderedJson any = OrderedJson::array();
+  OrderedJson functions = OrderedJson::array();
   for (size_t i = 0; i < tools.functions.size(); ++i) {
     const OrderedJson& tool = tools.functions[i];
     if (!function.empty() && tool.at("name") != function) continue;
-    any.push_back(call_part(tool, tools.schema_params[i]));
+    functions.push_back({{"name", tool.at("name")},
+                         {"parameters", parameters_of(tool)},
+                         {"schema_name", tools.schema_params[i]}});
   }
-  OrderedJson one = {{"any_of", std::move(any)}};
-  if (!tools.parallel || !function.empty()) return one;
-  return {{"repeat", std::move(one)}, {"min", 1}, {"separator", "\n"}};
+  OrderedJson part = {{"tool_calls", std::move(functions)}};
+  if (!tools.parallel || !function.empty()) part["max"] = 1;
+  return part;
 }
 
 OrderedJson format_part(const AnswerFormat& format) {

@@ -19,7 +19,8 @@ using testing::demo_vocabulary;
 using Shared = std::shared_ptr<SharedGrammar>;
 
 Shared get(GrammarCache& cache, const std::string& schema) {
-  auto grammar = cache.get(GrammarKind::kJsonSchema, schema, demo_vocabulary());
+  auto grammar =
+      cache.get(GrammarKind::kJsonSchema, schema, demo_vocabulary(), AnswerForm::kTagged);
   EXPECT_TRUE(grammar.ok()) << schema;
   return grammar.ok() ? *grammar : nullptr;
 }
@@ -64,10 +65,11 @@ TEST(GrammarCache, gives_the_same_grammar_again_and_keeps_no_error) {
   const Shared first = get(cache, "true");
   EXPECT_EQ(get(cache, "true"), first);
   EXPECT_NE(get(cache, R"({"type": "null"})"), first);
-  EXPECT_FALSE(cache.get(GrammarKind::kJsonSchema, "false", demo_vocabulary()).ok());
+  EXPECT_FALSE(
+      cache.get(GrammarKind::kJsonSchema, "false", demo_vocabulary(), AnswerForm::kTagged).ok());
   // The same text means something else as another kind.
-  EXPECT_FALSE(cache.get(GrammarKind::kParts, "true", demo_vocabulary()).ok());
-  EXPECT_TRUE(cache.get(GrammarKind::kJsonObject, "", demo_vocabulary()).ok());
+  EXPECT_FALSE(cache.get(GrammarKind::kParts, "true", demo_vocabulary(), AnswerForm::kTagged).ok());
+  EXPECT_TRUE(cache.get(GrammarKind::kJsonObject, "", demo_vocabulary(), AnswerForm::kTagged).ok());
   EXPECT_EQ(cache.size(), 3u);
 }
 

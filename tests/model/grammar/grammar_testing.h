@@ -15,8 +15,8 @@ namespace cascade::testing {
 // A compiled grammar with a matcher's automaton; the test fails if the schema is refused.
 class Accepting {
  public:
-  Accepting(GrammarKind kind, std::string_view text) {
-    auto grammar = compile_grammar(kind, text, "schema");
+  Accepting(GrammarKind kind, std::string_view text, AnswerForm form = AnswerForm::kTagged) {
+    auto grammar = compile_grammar(kind, text, "schema", form);
     EXPECT_TRUE(grammar.ok()) << text << "\n" << (grammar.ok() ? "" : grammar.error().to_string());
     if (!grammar.ok()) grammar = compile_grammar(GrammarKind::kJsonObject, "", "schema");
     automaton_ = std::make_unique<GrammarAutomaton>(std::make_shared<Grammar>(*std::move(grammar)));

@@ -31,11 +31,11 @@ OrderedJson parts_of(const std::string& more) {
   return json.ok() ? *json : OrderedJson();
 }
 
-// The texts that a call of each function begins with.
-std::vector<std::string> calls_in(const OrderedJson& any) {
-  std::vector<std::string> texts;
-  for (const OrderedJson& call : any.at("any_of")) texts.push_back(call["sequence"][0]["text"]);
-  return texts;
+// The functions that a part of calls may call.
+std::vector<std::string> calls_in(const OrderedJson& part) {
+  std::vector<std::string> names;
+  for (const OrderedJson& call : part.at("tool_calls")) names.push_back(call["name"]);
+  return names;
 }
 
 TEST(OpenAiConstraint, an_answer_without_a_format_is_free) {
@@ -68,27 +68,23 @@ TEST(OpenAiConstraint, a_format_becomes_a_grammar) {
 
 TEST(OpenAiConstraint, a_demanded_call_is_the_whole_answer) {
   const OrderedJson any = parts_of(kTools + R"(,"tool_choice":"required")");
-  EXPECT_EQ(any.at("min"), 1);
-  EXPECT_EQ(any.at("separator"), "\n");
+  EXPECT_EQ(calls_in(any), (std::vector<std::string>{"f", "say \"g\""}));
   EXPECT_FALSE(any.contains("max"));
-  EXPECT_EQ(calls_in(any.at("repeat")),
-            (std::vector<std::string>{"<tool_call>\n{\"name\": \"f\", \"arguments\": ",
-                                      "<tool_call>\n{\"name\": \"say \\\"g\\\"\", "
-                                      "\"arguments\": "}));
-  const OrderedJson arguments = any["repeat"]["any_of"][0]["sequence"][1]["json_schema"];
-  EXPECT_EQ(arguments["required"], OrderedJson::array({"x"}));
-  EXPECT_EQ(any["repeat"]["any_of"][0]["sequence"][1]["name"], "tools[0].function.parameters");
-  const OrderedJson without = any["repeat"]["any_of"][1]["sequence"][1]["json_schema"];
-  EXPECT_EQ(without, (OrderedJson{{"type", "object"}}));
+  const OrderedJson& calls = any.at("tool_calls");
+  EXPECT_EQ(calls[0]["parameters"]["required"], OrderedJson::array({"x"}));
+  EXPECT_EQ(calls[0]["schema_name"], "tools[0].function.parameters");
+  EXPECT_EQ(calls[1]["parameters"], (OrderedJson{{"type", "object"}}));
   const OrderedJson one =
       parts_of(kTools + R"(,"tool_choice":"required","parallel_tool_calls":false)");
   EXPECT_EQ(calls_in(one).size(), 2u);
+  EXPECT_EQ(one.at("max"), 1);
 }
 
 TEST(OpenAiConstraint, a_named_function_is_called_once) {
   const std::string choice = R"(,"tool_choice":{"type":"function","function":{"name":"f"}})";
-  EXPECT_EQ(calls_in(parts_of(kTools + choice)),
-            std::vector<std::string>{"<tool_call>\n{\"name\": \"f\", \"arguments\": "});
+  const OrderedJson named = parts_of(kTools + choice);
+  EXPECT_EQ(calls_in(named), std::vector<std::string>{"f"});
+  EXPECT_EQ(named.at("max"), 1);
   const auto unknown =
       chat_with(kTools + R"(,"tool_choice":{"type":"function","function":{"name":"h"}})");
   ASSERT_FALSE(unknown.ok());
@@ -102,7 +98,7 @@ TEST(OpenAiConstraint, with_tools_and_a_format_the_answer_is_either) {
   const OrderedJson either = parts_of(kTools + R"(,"response_format":{"type":"json_object"})");
   ASSERT_EQ(either.at("any_of").size(), 2u);
   EXPECT_EQ(either["any_of"][0]["json_schema"], (OrderedJson{{"type", "object"}}));
-  EXPECT_EQ(calls_in(either["any_of"][1]["repeat"]).size(), 2u);
+  EXPECT_EQ(calls_in(either["any_of"][1]).size(), 2u);
 }
 
 TEST(OpenAiConstraint, errors_name_the_field_that_asked) {
@@ -176,7 +172,7 @@ TEST(OpenAiConstraint, annotations_do_not_count) {
   const OrderedJson tools = parts_of(R"(,"tool_choice":"required","tools":[{"type":"function",
       "function":{"name":"f","description":"d","parameters":{"type":"object","title":"t",
       "properties":{"title":{"title":"x"}}}}}])");
-  EXPECT_EQ(tools["repeat"]["any_of"][0]["sequence"][1]["json_schema"],
+  EXPECT_EQ(tools["tool_calls"][0]["parameters"],
             parse_ordered_json(R"({"type":"object","properties":{"title":{}}})", "schema").value());
 }
 
@@ -184,12 +180,12 @@ TEST(OpenAiConstraint, schemas_of_several_tools_and_a_format_are_named_each) {
   const OrderedJson either =
       parts_of(kTools + R"(,"response_format":{"type":"json_schema","json_schema":{"schema":{}}})");
   EXPECT_EQ(either["any_of"][0]["name"], "response_format.json_schema.schema");
-  const OrderedJson& calls = either["any_of"][1]["repeat"]["any_of"];
-  EXPECT_EQ(calls[1]["sequence"][1]["name"], "tools[1].function.parameters");
+  const OrderedJson& calls = either["any_of"][1]["tool_calls"];
+  EXPECT_EQ(calls[1]["schema_name"], "tools[1].function.parameters");
   const auto response = decode_response(
       R"({"input":"Hi","tool_choice":"required","tools":[{"type":"function","name":"f"}]})");
   ASSERT_TRUE(response.ok());
-  EXPECT_NE(response->request.grammar->schema.find(R"("name":"tools[0].parameters")"),
+  EXPECT_NE(response->request.grammar->schema.find(R"("schema_name":"tools[0].parameters")"),
             std::string::npos);
 }
 
