@@ -4,39 +4,49 @@
 #include <algorithm>
 #include <array>
 #include <string>
-#include <vector>
 
+#include "model/gguf/pre_tokenizer_families.h"
 #include "model/json_fields.h"
-#include "model/tokenizer/pre_tokenizer_patterns.h"
 
 namespace cascade {
 namespace {
 
-// One family of tokenizers, which may have several names.
-enum class Family {
-  kGpt2,
-  kDigitsGpt2,  // splits single digits first
-  kLlama3,
-  kQwen2,
-  kTekken,
-  kGpt4o,
-  kFalcon,
-  kDefault,
+using Family = PreTokenizerFamily;
+
+enum Property : unsigned {
+  kIgnoresMerges = 1,  // looks whole words up first, as tiktoken does
+  kAddsBegin = 2,
+  kComposes = 4,  // applies NFC first, as the models' own tokenizers do
 };
 
 struct NamedFamily {
   std::string_view name;
   Family family;
-  bool ignores_merges = false;
-  bool adds_begin_token = false;
-  bool composes = false;  // applies NFC first, as the family's tokenizer.json does
+  unsigned properties = 0;
+
+  bool has(Property property) const { return (properties & property) != 0; }
 };
 
-constexpr std::array<NamedFamily, 23> kTable = {{
+constexpr std::array<NamedFamily, 84> kTable = {{
     {"gpt-2", Family::kGpt2},
     {"phi-2", Family::kGpt2},
     {"mpt", Family::kGpt2},
     {"olmo", Family::kGpt2},
+    {"jais", Family::kGpt2},
+    {"trillion", Family::kGpt2},
+    {"granite-docling", Family::kGpt2},
+    {"gigachat", Family::kGpt2},
+    {"a.x-4.0", Family::kGpt2},
+    {"mellum", Family::kGpt2},
+    {"modern-bert", Family::kGpt2},
+    {"exaone4", Family::kGpt2},
+    {"jina-v1-en", Family::kGpt2},
+    {"jina-v2-code", Family::kGpt2},
+    {"jina-v2-es", Family::kGpt2},
+    {"jina-v2-de", Family::kGpt2},
+    {"jina-es", Family::kGpt2},
+    {"jina-de", Family::kGpt2},
+    {"roberta-bpe", Family::kGpt2},
     {"starcoder", Family::kDigitsGpt2},
     {"refact", Family::kDigitsGpt2},
     {"command-r", Family::kDigitsGpt2},
@@ -44,64 +54,82 @@ constexpr std::array<NamedFamily, 23> kTable = {{
     {"codeshell", Family::kDigitsGpt2},
     {"exaone", Family::kDigitsGpt2},
     {"minerva-7b", Family::kDigitsGpt2},
-    {"llama3", Family::kLlama3, true, true},
-    {"llama-v3", Family::kLlama3, true, true},
-    {"llama-bpe", Family::kLlama3, true, true},
-    {"falcon3", Family::kLlama3, true, true},
+    {"mellum2", Family::kDigitsGpt2},
+    {"llama3", Family::kLlama3, kIgnoresMerges | kAddsBegin},
+    {"llama-v3", Family::kLlama3, kIgnoresMerges | kAddsBegin},
+    {"llama-bpe", Family::kLlama3, kIgnoresMerges | kAddsBegin},
+    {"falcon3", Family::kLlama3, kIgnoresMerges | kAddsBegin},
+    {"falcon-h1", Family::kLlama3, kIgnoresMerges | kAddsBegin},
+    {"pixtral", Family::kLlama3, kIgnoresMerges | kAddsBegin},
+    {"midm-2.0", Family::kLlama3, kIgnoresMerges | kAddsBegin},
+    {"lfm2", Family::kLlama3, kIgnoresMerges | kAddsBegin},
+    {"jina-v5-nano", Family::kLlama3, kIgnoresMerges | kAddsBegin},
     {"dbrx", Family::kLlama3},
     {"smaug-bpe", Family::kLlama3},
-    {"qwen2", Family::kQwen2, false, false, true},
+    {"glm4", Family::kLlama3},
+    {"chatglm-bpe", Family::kLlama3},
+    {"jais-2", Family::kJais2},
+    {"minicpm5", Family::kMiniCpm5, kIgnoresMerges},
+    {"qwen2", Family::kQwen2, kComposes},
     {"deepseek-r1-qwen", Family::kQwen2},
     {"stablelm2", Family::kQwen2},
-    {"tekken", Family::kTekken, true, true},
+    {"megrez", Family::kQwen2},
+    {"kormo", Family::kQwen2},
+    {"f2llmv2", Family::kQwen2},
+    {"solar-open", Family::kQwen2},
+    {"grok-2", Family::kQwen2},
+    {"bailingmoe", Family::kQwen2},
+    {"bailingmoe2", Family::kQwen2},
+    {"llada-moe", Family::kQwen2},
+    {"hunyuan", Family::kQwen2, kIgnoresMerges | kComposes},
+    {"qwen35", Family::kQwen35, kComposes},
+    {"ufakzeka", Family::kUfakZeka},
+    {"seed-coder", Family::kSeedCoder},
+    {"exaone-moe", Family::kExaoneMoe},
+    {"laguna", Family::kLaguna},
+    {"tekken", Family::kTekken, kIgnoresMerges | kAddsBegin},
     {"gpt-4o", Family::kGpt4o},
+    {"llama4", Family::kGpt4o},
+    {"kanana2", Family::kGpt4o},
+    {"talkie", Family::kGpt4o},
+    {"minimax-m2", Family::kGpt4o},
+    {"granite-embed-multi-97m", Family::kGpt4o, kIgnoresMerges},
+    {"tiny_aya", Family::kAya},
+    {"cohere2moe", Family::kAya},
+    {"youtu", Family::kYoutu, kIgnoresMerges},
+    {"kimi-k2", Family::kKimiK2, kIgnoresMerges},
+    {"deepseek-llm", Family::kDeepSeekLlm},
+    {"deepseek-coder", Family::kDeepSeekCoder},
+    {"deepseek-v3", Family::kDeepSeekV3},
+    {"hunyuan-dense", Family::kDeepSeekV3},
+    {"joyai-llm", Family::kDeepSeekV3},
+    {"afmoe", Family::kAfMoe},
+    {"bloom", Family::kBloom},
+    {"poro-chat", Family::kBloom},
+    {"gpt3-finnish", Family::kBloom},
+    {"viking", Family::kViking},
+    {"superbpe", Family::kSuperBpe},
+    {"chameleon", Family::kChameleon, kAddsBegin},
     {"falcon", Family::kFalcon},
+    // For files of BPE models that a converter did not know; llama.cpp reads them so.
+    {"default", Family::kDefault},
 }};
-// For files of BPE models that a converter did not know; llama.cpp reads them with the expressions
-// of this family.
-constexpr NamedFamily kDefault = {"default", Family::kDefault};
-
-// Characters of words in which capitals come before small letters.
-constexpr std::string_view kUpper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])";
-constexpr std::string_view kLower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
-
-std::string cased_words(std::string_view contraction, std::string_view numbers) {
-  const std::string lead = R"([^\r\n\p{L}\p{N}]?)";
-  const std::string upper(kUpper);
-  const std::string lower(kLower);
-  const std::string end(contraction);
-  return lead + upper + "*" + lower + "+" + end + "|" + lead + upper + "+" + lower + "*" + end +
-         "|" + std::string(numbers) + R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-}
-
-// Each expression is applied to the pieces that the one before left.
-std::vector<std::string> expressions(Family family) {
-  const std::string gpt2(known_pattern_text(KnownPattern::kGpt2));
-  switch (family) {
-    case Family::kGpt2: return {gpt2};
-    case Family::kDigitsGpt2: return {R"(\p{N})", gpt2};
-    case Family::kLlama3: return {std::string(known_pattern_text(KnownPattern::kLlama3))};
-    case Family::kQwen2: return {std::string(known_pattern_text(KnownPattern::kQwen2))};
-    case Family::kTekken: return {cased_words("", R"(\p{N})")};
-    case Family::kGpt4o: return {cased_words("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", R"(\p{N}{1,3})")};
-    case Family::kFalcon: return {R"([\p{P}\$\+<=>\^~\|`]+)", gpt2, "[0-9][0-9][0-9]"};
-    case Family::kDefault: return {R"([\p{P}\$\+<=>\^~\|]+)", gpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"};
-  }
-  return {};
-}
 
 }  // namespace
+
+std::vector<std::string_view> gguf_pre_tokenizer_names() {
+  std::vector<std::string_view> names;
+  for (const NamedFamily& named : kTable) names.push_back(named.name);
+  return names;
+}
 
 Result<GgufPreTokenizer> gguf_pre_tokenizer(std::string_view name) {
   const auto* found = std::ranges::find(kTable, name, &NamedFamily::name);
   if (found == kTable.end()) {
-    if (name != kDefault.name) {
-      return unsupported("tokenizer.ggml.pre", quote_text(name) + " is not known");
-    }
-    found = &kDefault;
+    return unsupported("tokenizer.ggml.pre", quote_text(name) + " is not known");
   }
   Json steps = Json::array();
-  for (const std::string& expression : expressions(found->family)) {
+  for (const std::string& expression : pre_tokenizer_expressions(found->family)) {
     steps.push_back({{"type", "Split"},
                      {"pattern", {{"Regex", expression}}},
                      {"behavior", "Isolated"},
@@ -113,9 +141,9 @@ Result<GgufPreTokenizer> gguf_pre_tokenizer(std::string_view name) {
                    {"use_regex", false}});
   GgufPreTokenizer result;
   result.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
-  if (found->composes) result.normalizer = {{"type", "NFC"}};
-  result.ignores_merges = found->ignores_merges;
-  result.adds_begin_token = found->adds_begin_token;
+  if (found->has(kComposes)) result.normalizer = {{"type", "NFC"}};
+  result.ignores_merges = found->has(kIgnoresMerges);
+  result.adds_begin_token = found->has(kAddsBegin);
   return result;
 }
 

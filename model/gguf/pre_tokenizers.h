@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -20,5 +21,8 @@ struct GgufPreTokenizer {
 // Errors: kUnsupported, field "tokenizer.ggml.pre", for a name that is not in the table: a
 // different cut gives different tokens, and nobody would see why the answers are bad.
 Result<GgufPreTokenizer> gguf_pre_tokenizer(std::string_view name);
+
+// All names in the table.
+std::vector<std::string_view> gguf_pre_tokenizer_names();
 
 }  // namespace cascade

@@ -12,6 +12,24 @@ constexpr std::string_view kWordMembers = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 constexpr std::array<std::string_view, 8> kGroups = {
     "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:"};
 
+// Properties that are no scripts, in small letters and without separators. PCRE2 does not compile a
+// property that is neither here nor a script.
+constexpr std::string_view kProperties =
+    " any alphabetic alpha ascii cased dash diacritic emoji emojipresentation"
+    " extendedpictographic hexdigit idcontinue ideographic idstart lower lowercase math"
+    " quotationmark terminalpunctuation unifiedideograph upper uppercase variationselector"
+    " whitespace xidcontinue xidstart ";
+
+bool is_script(std::string_view name) {
+  std::string folded;
+  for (const char c : name) {
+    if (c == '_' || c == '-' || c == ' ') continue;
+    folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  // Shorter names are categories.
+  return folded.size() > 2 && kProperties.find(" " + folded + " ") == kProperties.npos;
+}
+
 bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -93,12 +111,16 @@ class Translator {
     return {};
   }
 
-  // \p{Name}, \p{^Name}
+  // \p{Name}, \p{^Name}. In PCRE2 the name of a script alone also means characters of other scripts
+  // that are used with it, such as U+3001 with Han.
   Status property() {
     const size_t close = pattern_.find('}', at_);
     if (pattern_.substr(at_ + 2, 1) != "{" || close == std::string_view::npos) {
       return unknown("\\p without a name in braces");
     }
+    const bool is_negated = pattern_.substr(at_ + 3, 1) == "^";
+    copy(is_negated ? 4 : 3);
+    if (is_script(pattern_.substr(at_, close - at_))) out_ += "sc:";
     copy(close + 1 - at_);
     return {};
   }

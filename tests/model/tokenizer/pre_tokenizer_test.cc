@@ -7,31 +7,12 @@
 
 #include "model/tokenizer/pre_tokenizer_classes.h"
 #include "model/tokenizer/pre_tokenizer_patterns.h"
-#include "model/tokenizer/pre_tokenizer_pipeline.h"
 #include "tests/long_tests.h"
+#include "tests/model/tokenizer/pieces.h"
 #include "tests/model/tokenizer/testing.h"
 
 namespace cascade::testing {
 namespace {
-
-using Pieces = std::vector<std::string>;
-
-class Collector : public PieceSink {
- public:
-  void piece(std::string_view piece) override { pieces.emplace_back(piece); }
-  Pieces pieces;
-};
-
-Pieces split(const Json& json, std::string_view text, bool is_start = true) {
-  const auto pre_tokenizer = PreTokenizer::load(&json, "pre_tokenizer");
-  EXPECT_TRUE(pre_tokenizer.ok()) << pre_tokenizer.error().to_string();
-  TextBudget budget(text.size());
-  RegexScratch scratch(budget);
-  Collector collector;
-  const Status status = pre_tokenizer->split(text, is_start, scratch, collector);
-  EXPECT_TRUE(status.ok()) << status.error().to_string();
-  return collector.pieces;
-}
 
 Json split_json(const char* kind, const std::string& pattern, const char* behavior,
                 bool invert = false) {
@@ -167,7 +148,7 @@ TEST(TokenizerPreTokenizer, what_steps_write_is_limited) {
     TextBudget budget(1);
     const size_t bytes_max = budget.bytes_left();
     RegexScratch scratch(budget);
-    Collector collector;
+    PieceCollector collector;
     const Status status = pre_tokenizer->split("\u00E9\u00E9", true, scratch, collector);
     ASSERT_FALSE(status.ok()) << json.dump();
     EXPECT_EQ(status.error().field, "text");

@@ -44,6 +44,9 @@ TEST(TokenizerRegex, escapes_are_translated) {
             R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}][\p{Alphabetic}\p{M}\p{Nd}\p{Pc}])");
   EXPECT_EQ(translated(R"(\v)"), R"(\x0B)");
   EXPECT_EQ(translated(R"(\u00e9)"), R"(\x{00e9})");
+  EXPECT_EQ(translated(R"(\p{Han}[\P{^Old_Italic}])"), R"(\p{sc:Han}[\P{^sc:Old_Italic}])");
+  EXPECT_EQ(translated(R"(\p{L}\p{Lu}\p{^N}\p{L&}\p{White_Space}\p{Any})"),
+            R"(\p{L}\p{Lu}\p{^N}\p{L&}\p{White_Space}\p{Any})");
   EXPECT_EQ(translated(R"((?i:'s)|\p{N}{1,3}|[^\r\n]?\d+(?!\S))"),
             R"((?i:'s)|\p{N}{1,3}|[^\r\n]?\d+(?![^)" + spaces + "])");
 }
@@ -103,6 +106,13 @@ TEST(TokenizerRegex, white_space_is_that_of_unicode) {
 
 TEST(TokenizerRegex, case_is_ignored_in_all_scripts) {
   EXPECT_EQ(matches_of("(?i:'s)", "'S'\u017F"), (Ranges{{0, 2}, {2, 5}}));
+}
+
+// U+3001 is used with Chinese, but belongs to no script.
+TEST(TokenizerRegex, a_script_has_its_own_characters_only) {
+  EXPECT_EQ(matches_of(R"(\p{Han}+)", "a\u4E00\u3005\u3001\u4E00"), (Ranges{{1, 7}, {10, 13}}));
+  EXPECT_EQ(matches_of(R"([^\p{Han}]+)", "\u4E00\u3001a"), (Ranges{{3, 7}}));
+  EXPECT_EQ(matches_of(R"(\p{^han}\P{Han})", "\u4E00\u3001a"), (Ranges{{3, 7}}));
 }
 
 TEST(TokenizerRegex, the_patterns_of_other_models_compile) {
