@@ -1,8 +1,12 @@
 // Translates Oniguruma's regular expressions to PCRE2's.
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "model/tokenizer/regex_dialect.h"
+
+#include <pcre2.h>
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 namespace cascade {
 namespace {
@@ -12,22 +16,15 @@ constexpr std::string_view kWordMembers = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 constexpr std::array<std::string_view, 8> kGroups = {
     "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:"};
 
-// Properties that are no scripts, in small letters and without separators. PCRE2 does not compile a
-// property that is neither here nor a script.
-constexpr std::string_view kProperties =
-    " any alphabetic alpha ascii cased dash diacritic emoji emojipresentation"
-    " extendedpictographic hexdigit idcontinue ideographic idstart lower lowercase math"
-    " quotationmark terminalpunctuation unifiedideograph upper uppercase variationselector"
-    " whitespace xidcontinue xidstart ";
-
+// Whether PCRE2 knows a script of this name; other properties may have one.
 bool is_script(std::string_view name) {
-  std::string folded;
-  for (const char c : name) {
-    if (c == '_' || c == '-' || c == ' ') continue;
-    folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  // Shorter names are categories.
-  return folded.size() > 2 && kProperties.find(" " + folded + " ") == kProperties.npos;
+  const std::string pattern = "\\p{sc:" + std::string(name) + "}";
+  int error = 0;
+  PCRE2_SIZE where = 0;
+  pcre2_code* const code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()),
+                                         pattern.size(), PCRE2_UTF, &error, &where, nullptr);
+  pcre2_code_free(code);
+  return code != nullptr;
 }
 
 bool is_alphanumeric(char c) {
