@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "model/call_history.h"
 #include "model/harmony.h"
 #include "model/harmony_history.h"
 
@@ -46,7 +47,13 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
     }
     list.push_back(std::move(entry));
   }
-  if (HarmonyTokens::of(context.tokenizer)) list = harmony_messages(list);
+  if (HarmonyTokens::of(context.tokenizer)) {
+    list = harmony_messages(list);
+  } else if (context.templates.call_form() != CallForm::kJson) {
+    for (OrderedJson& message : list) {
+      if (message["role"] == "assistant") calls_from_content(message);
+    }
+  }
   variables["tools"] = context.tools;
   variables["documents"] = nullptr;
   variables["add_generation_prompt"] = add_generation_prompt;

@@ -113,6 +113,14 @@ OrderedJson small_conversation(const std::string& id) {
   return variables;
 }
 
+// How the call of small_conversation() was rendered.
+CallForm form_of(const std::string& text) {
+  const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
+  if (has("<function=find>") && has("<parameter=place>")) return CallForm::kQwenTags;
+  const bool is_glm = has("<tool_call>find") && has("<arg_key>place</arg_key>");
+  return is_glm ? CallForm::kGlmTags : CallForm::kJson;
+}
+
 size_t count_of(const std::string& text, std::string_view word) {
   size_t count = 0;
   for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
@@ -141,6 +149,7 @@ void ConversationTemplate::learn() {
       }
       wants_text_arguments_ = text_arguments;
       wants_short_ids_ = short_ids;
+      call_form_ = form_of(plain_text(*rendered));
       learn_content(std::move(variables), plain_text(*rendered));
       return;
     }
@@ -191,6 +200,11 @@ Result<const ConversationTemplate*> ModelTemplates::choose(bool tools) const {
   return unsupported("chat_template",
                      "this model's cannot be used: " + found->second.error().message +
                          "; --chat-template FILE replaces it, and raw prompts work");
+}
+
+CallForm ModelTemplates::call_form() const {
+  const auto chosen = choose(/*tools=*/true);
+  return chosen.ok() ? (*chosen)->call_form() : CallForm::kJson;
 }
 
 std::vector<std::string> ModelTemplates::problems() const {

@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "model/call_form.h"
 #include "model/chat_template.h"
 
 namespace cascade {
@@ -32,6 +33,8 @@ class ConversationTemplate {
   Result<SpannedText> render(OrderedJson variables, int64_t now_unix_s) const;
 
   const ChatTemplate& source() const { return source_; }
+  // The form in which the template writes the calls of a conversation, and so the model its own.
+  CallForm call_form() const { return call_form_; }
 
  private:
   void learn();
@@ -42,6 +45,7 @@ class ConversationTemplate {
   bool wants_text_arguments_ = false;
   bool wants_null_content_ = false;
   bool wants_short_ids_ = false;
+  CallForm call_form_ = CallForm::kJson;
 };
 
 // How many templates of a model are read; real models have up to five.
@@ -57,6 +61,9 @@ class ModelTemplates {
   // the model has that template, else "default" (transformers' rules). Errors, field
   // "chat_template": kUnsupported if there is no such template, or it cannot be used.
   Result<const ConversationTemplate*> choose(bool tools) const;
+
+  // That of the template for tools; kJson if there is none.
+  CallForm call_form() const;
 
   // A sentence for each template that cannot be used.
   std::vector<std::string> problems() const;

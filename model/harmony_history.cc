@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/tool_call_parser.h"
+#include "model/call_history.h"
 
 namespace cascade {
 namespace {
@@ -13,28 +13,6 @@ namespace {
 std::string text_member(const OrderedJson& message, const char* key) {
   const auto found = message.find(key);
   return found != message.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-// Moves the calls in the content of a message to its tool_calls.
-void take_calls(OrderedJson& message) {
-  const std::string content = text_member(message, "content");
-  if (message.contains("tool_calls") || content.find(kToolCallOpen) == std::string::npos) return;
-  ToolCallParser parser(/*parallel=*/true, "history");
-  std::vector<AnswerPart> parts = parser.push(content);
-  for (AnswerPart& part : parser.finish(/*cut=*/false)) parts.push_back(std::move(part));
-  std::string text;
-  OrderedJson calls = OrderedJson::array();
-  for (const AnswerPart& part : parts) {
-    text += part.text;
-    for (const ToolCall& call : part.calls) {
-      calls.push_back({{"id", call.id},
-                       {"type", "function"},
-                       {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
-    }
-  }
-  if (calls.empty()) return;
-  message["content"] = text;
-  message["tool_calls"] = std::move(calls);
 }
 
 void join_thoughts(OrderedJson& message) {
@@ -81,7 +59,7 @@ OrderedJson harmony_messages(const OrderedJson& messages) {
     if (is_added[i]) continue;
     OrderedJson message = messages[i];
     if (text_member(message, "role") == "assistant") {
-      take_calls(message);
+      calls_from_content(message);
       join_thoughts(message);
     }
     const auto calls = message.find("tool_calls");

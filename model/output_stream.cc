@@ -27,13 +27,15 @@ size_t possible_stop_suffix(std::string_view text, const std::vector<std::string
 }  // namespace
 
 OutputStream::OutputStream(const Tokenizer& tokenizer, bool inside_think,
-                           std::vector<std::string> stop, bool goes_on)
+                           std::vector<std::string> stop, bool goes_on,
+                           std::optional<TaggedCalls> calls)
     : tokenizer_(tokenizer),
       think_(tokenizer.think_tokens()),
       marks_(HarmonyTokens::of(tokenizer)),
       harmony_(inside_think ? HarmonyPart::kThoughts
                : goes_on    ? HarmonyPart::kAnswer
                             : HarmonyPart::kHeader),
+      calls_(std::move(calls)),
       goes_on_(goes_on),
       stop_(std::move(stop)),
       decoder_(tokenizer, /*skip_special=*/true, goes_on && !inside_think),
@@ -135,6 +137,7 @@ void OutputStream::add_mark(std::string_view text, std::vector<Piece>& pieces) {
 // Ends the current block and begins one of the other kind.
 void OutputStream::toggle(bool thinking, std::vector<Piece>& pieces) {
   add_text(decoder_.finish(), pieces);
+  if (calls_ && !thinking_ && !stopped_) add_calls(calls_->finish(/*ended=*/true), pieces);
   decoder_ = Tokenizer::StreamDecoder(tokenizer_, /*skip_special=*/true);
   reasoning_tail_.clear();
   thinking_ = thinking;
@@ -149,7 +152,15 @@ void OutputStream::add_text(std::string text, std::vector<Piece>& pieces) {
     strip_newlines_ = false;
   }
   if (text.empty()) return;
-  thinking_ ? add_reasoning(text, pieces) : add_answer(text, pieces);
+  if (thinking_) return add_reasoning(text, pieces);
+  calls_ ? add_calls(calls_->push(text), pieces) : add_answer(text, pieces);
+}
+
+void OutputStream::add_calls(std::vector<TaggedCalls::Piece> read, std::vector<Piece>& pieces) {
+  for (const TaggedCalls::Piece& piece : read) {
+    if (stopped_) return;
+    piece.is_call ? add_mark(piece.text, pieces) : add_answer(piece.text, pieces);
+  }
 }
 
 void OutputStream::add_reasoning(const std::string& text, std::vector<Piece>& pieces) {
@@ -189,6 +200,7 @@ std::vector<OutputStream::Piece> OutputStream::finish(bool ended) {
   std::vector<Piece> pieces;
   if (!stopped_) {
     add_text(decoder_.finish(), pieces);
+    if (calls_ && !stopped_) add_calls(calls_->finish(ended), pieces);
     emit_answer(answer_.size(), pieces);
     const bool calls = marks_ && harmony_.part() == HarmonyPart::kCall;
     if (calls && ended && !stopped_) close_call(pieces);

@@ -10,6 +10,7 @@
 
 #include "base/chunk.h"
 #include "model/harmony.h"
+#include "model/tagged_calls.h"
 #include "model/tokenizer.h"
 
 namespace cascade {
@@ -23,9 +24,9 @@ class OutputStream {
  public:
   // `inside_think`: the prompt ended inside an open think block. `goes_on`: the answer continues a
   // text at the end of the prompt, and keeps the space between them; in harmony, the prompt ended
-  // in the body of an answer.
+  // in the body of an answer. `calls`: if given, changes the calls in the answer.
   OutputStream(const Tokenizer& tokenizer, bool inside_think, std::vector<std::string> stop,
-               bool goes_on = false);
+               bool goes_on = false, std::optional<TaggedCalls> calls = std::nullopt);
 
   // A piece of text that has become certain; thoughts and answer come in separate pieces.
   struct Piece {
@@ -57,6 +58,7 @@ class OutputStream {
   void add_mark(std::string_view text, std::vector<Piece>& pieces);
   void toggle(bool thinking, std::vector<Piece>& pieces);
   void add_text(std::string text, std::vector<Piece>& pieces);
+  void add_calls(std::vector<TaggedCalls::Piece> read, std::vector<Piece>& pieces);
   void add_answer(const std::string& text, std::vector<Piece>& pieces);
   void add_reasoning(const std::string& text, std::vector<Piece>& pieces);
   void emit_answer(size_t end, std::vector<Piece>& pieces);
@@ -65,6 +67,7 @@ class OutputStream {
   const std::optional<ThinkTokens> think_;
   const std::optional<HarmonyTokens> marks_;
   HarmonyReader harmony_;  // used if there are marks_
+  std::optional<TaggedCalls> calls_;
   const bool goes_on_;
   const std::vector<std::string> stop_;
   size_t stop_bytes_max_ = 0;

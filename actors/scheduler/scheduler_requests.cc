@@ -37,6 +37,13 @@ Status check_logit_bias(const std::vector<wire::LogitBias>& biases, int32_t voca
   return {};
 }
 
+// What changes the calls in an answer; nullopt if they need no change.
+std::optional<TaggedCalls> tagged_calls(const Model& model, const std::string& tools) {
+  const CallForm form = model.templates.call_form();
+  if (form == CallForm::kJson || HarmonyTokens::of(model.tokenizer)) return std::nullopt;
+  return TaggedCalls(form, ToolTypes(tools));
+}
+
 // Checks the ids that a client gave in place of a text.
 Status check_token_ids(const std::vector<int32_t>& ids, int32_t vocab_size) {
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -234,9 +241,9 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.generation_prefix = std::move(done.generation_prefix);
   request.inside_think = done.inside_think;
   if (request.sample.constraint) request.sample.constraint->inside_think = done.inside_think;
-  request.output =
-      std::make_unique<OutputStream>(model_.tokenizer, request.inside_think, request.params.stop,
-                                     wire::goes_on_with_text(request.params));
+  request.output = std::make_unique<OutputStream>(
+      model_.tokenizer, request.inside_think, request.params.stop,
+      wire::goes_on_with_text(request.params), tagged_calls(model_, request.params.tools));
   if (request.sample.repetition_penalty != 1) {
     request.sample.history = request.prompt;
     request.sample.history_prompt_tokens = static_cast<int32_t>(tokens);

@@ -49,6 +49,26 @@ std::string arguments_in(const std::string& source, const OrderedJson& arguments
 
 constexpr char kWalks[] = "{% for k, v in a | items %}{{ k }}={{ v }};{% endfor %}";
 
+CallForm form_in(const std::string& call) {
+  return loaded("{% for m in messages %}{% for c in m.tool_calls or [] %}{% set f = c.function %}" +
+                call + "{% endfor %}{% endfor %}")
+      .call_form();
+}
+
+TEST(ConversationTemplate, the_form_of_calls_is_that_of_the_template) {
+  const std::string each = "{% for k, v in f.arguments | items %}";
+  EXPECT_EQ(form_in("<tool_call>{{ f | tojson }}</tool_call>"), CallForm::kJson);
+  EXPECT_EQ(
+      form_in("<tool_call>\n<function={{ f.name }}>\n" + each +
+              "<parameter={{ k }}>\n{{ v }}\n</parameter>{% endfor %}</function></tool_call>"),
+      CallForm::kQwenTags);
+  EXPECT_EQ(form_in("<tool_call>{{ f.name }}\n" + each +
+                    "<arg_key>{{ k }}</arg_key>\n<arg_value>{{ v }}</arg_value>{% endfor %}"),
+            CallForm::kGlmTags);
+  EXPECT_EQ(loaded("{{ raise_exception('never') }}").call_form(), CallForm::kJson);
+  EXPECT_EQ(ModelTemplates().call_form(), CallForm::kJson);
+}
+
 TEST(ConversationTemplate, arguments_are_an_object_where_clients_send_its_text) {
   EXPECT_EQ(arguments_in(kWalks, R"({"x": 1})"), "x=1;");
   EXPECT_EQ(arguments_in("{{ a | tojson }}", R"({"x": 1})"), R"({"x": 1})");

@@ -1,0 +1,112 @@
+// A schema is only asked for the types that it allows; everything else in it is for the client.
+#include "base/tool_types.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "base/exact_number.h"
+
+namespace cascade {
+namespace {
+
+constexpr int kSchemaDepthMax = 32;  // schemas that refer to each other in a circle end here
+
+using Types = std::set<std::string, std::less<>>;
+
+const OrderedJson* member(const OrderedJson& object, std::string_view key) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(std::string(key));
+  return found == object.end() ? nullptr : &*found;
+}
+
+// The schema that "#/$defs/NAME" or "#/definitions/NAME" refers to.
+const OrderedJson* referred(const OrderedJson& root, std::string_view reference) {
+  for (const std::string_view place : {"$defs", "definitions"}) {
+    const std::string begin = "#/" + std::string(place) + "/";
+    const OrderedJson* defs = member(root, place);
+    if (!reference.starts_with(begin) || defs == nullptr) continue;
+    return member(*defs, reference.substr(begin.size()));
+  }
+  return nullptr;
+}
+
+// Adds the types that `schema` allows, as far as it says so.
+void add_types(const OrderedJson& root, const OrderedJson& schema, int depth, Types& types) {
+  if (depth == 0) return;
+  if (const OrderedJson* type = member(schema, "type"); type != nullptr) {
+    const OrderedJson list = type->is_array() ? *type : OrderedJson::array({*type});
+    for (const OrderedJson& one : list) {
+      if (one.is_string()) types.insert(one.get<std::string>());
+    }
+  }
+  if (const OrderedJson* nullable = member(schema, "nullable");
+      nullable != nullptr && *nullable == true) {
+    types.insert("null");
+  }
+  if (const OrderedJson* constant = member(schema, "const"); constant != nullptr) {
+    types.insert(type_name_of(*constant));
+  }
+  if (const OrderedJson* values = member(schema, "enum"); values != nullptr && values->is_array()) {
+    for (const OrderedJson& value : *values) types.insert(type_name_of(value));
+  }
+  for (const char* key : {"anyOf", "oneOf", "allOf"}) {
+    const OrderedJson* schemas = member(schema, key);
+    if (schemas == nullptr || !schemas->is_array()) continue;
+    for (const OrderedJson& one : *schemas) add_types(root, one, depth - 1, types);
+  }
+  const OrderedJson* reference = member(schema, "$ref");
+  if (reference == nullptr || !reference->is_string()) return;
+  const OrderedJson* named = referred(root, reference->get_ref<const std::string&>());
+  if (named != nullptr) add_types(root, *named, depth - 1, types);
+}
+
+std::string_view trimmed_text(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\r\n";
+  const size_t begin = std::min(text.find_first_not_of(kSpaces), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(kSpaces) + 1);
+}
+
+}  // namespace
+
+ToolTypes::ToolTypes(std::string_view tools) {
+  const auto parsed = parse_ordered_json(tools, "tools");
+  if (!parsed.ok() || !parsed->is_array()) return;
+  for (const OrderedJson& tool : *parsed) {
+    const OrderedJson* function = member(tool, "function");
+    const OrderedJson* name = function == nullptr ? nullptr : member(*function, "name");
+    if (name == nullptr || !name->is_string()) continue;
+    const OrderedJson* parameters = member(*function, "parameters");
+    parameters_.insert_or_assign(name->get<std::string>(),
+                                 parameters == nullptr ? OrderedJson() : *parameters);
+  }
+}
+
+bool ToolTypes::has(std::string_view function) const {
+  return parameters_.contains(function);
+}
+
+OrderedJson ToolTypes::value(std::string_view function, std::string_view argument,
+                             std::string_view text) const {
+  Types types;
+  if (const auto found = parameters_.find(function); found != parameters_.end()) {
+    const OrderedJson* properties = member(found->second, "properties");
+    const OrderedJson* schema = properties == nullptr ? nullptr : member(*properties, argument);
+    if (schema != nullptr) add_types(found->second, *schema, kSchemaDepthMax, types);
+  }
+  const std::string_view spelled = trimmed_text(text);
+  const bool may_be_null = types.empty() || types.contains("null");
+  if (may_be_null && (spelled == "null" || spelled == "None")) return nullptr;
+  types.erase("null");
+  if (types.size() == 1 && types.contains("string")) return std::string(text);
+  if (spelled == "True") return true;
+  if (spelled == "False") return false;
+  auto parsed = parse_ordered_json(spelled, "value");
+  // Text in quotes is JSON only if the value may be something else than a string.
+  if (!parsed.ok() || (parsed->is_string() && types.contains("string"))) return std::string(text);
+  return *std::move(parsed);
+}
+
+}  // namespace cascade

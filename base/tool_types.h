@@ -1,0 +1,30 @@
+// The types of tools' arguments, for calls whose values are written without quotes.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace cascade {
+
+// The tools of a request. Immutable; any thread.
+class ToolTypes {
+ public:
+  ToolTypes() = default;
+  // `tools`: the JSON text of an array in OpenAI's form. What is malformed is left out.
+  explicit ToolTypes(std::string_view tools);
+
+  bool has(std::string_view function) const;
+  // The value of an argument that was written as `text`. If its schema allows nothing but a string,
+  // it is the text (or null, for "null" where that is allowed). Otherwise it is the JSON value that
+  // the text spells, also in Python's spelling of true, false and null, or else the text.
+  OrderedJson value(std::string_view function, std::string_view argument,
+                    std::string_view text) const;
+
+ private:
+  std::map<std::string, OrderedJson, std::less<>> parameters_;  // by function
+};
+
+}  // namespace cascade
