@@ -47,14 +47,16 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
     }
     list.push_back(std::move(entry));
   }
-  if (HarmonyTokens::of(context.tokenizer)) {
-    list = harmony_messages(list);
-  } else if (context.templates.call_form() != CallForm::kJson) {
+  const bool is_harmony = HarmonyTokens::of(context.tokenizer).has_value();
+  const bool has_tools = !context.tools.is_null();
+  if (is_harmony) {
+    list = harmony_messages(list, has_tools);
+  } else if (has_tools && context.templates.call_form() != CallForm::kJson) {
     for (OrderedJson& message : list) {
       if (message["role"] == "assistant") calls_from_content(message);
     }
   }
-  variables["tools"] = context.tools;
+  variables["tools"] = is_harmony ? harmony_tools(context.tools) : context.tools;
   variables["documents"] = nullptr;
   variables["add_generation_prompt"] = add_generation_prompt;
   if (context.thinking) variables["enable_thinking"] = *context.thinking;
@@ -138,25 +140,10 @@ SpannedText cut(const SpannedText& text, size_t bytes) {
   return kept;
 }
 
-// Whether the last message of the prompt is thoughts, and has begun.
-bool ends_in_thoughts(const Tokenizer& tokenizer, const HarmonyTokens& marks,
-                      std::span<const int32_t> ids) {
-  const auto start = std::find(ids.rbegin(), ids.rend(), marks.id(HarmonyMark::kStart));
-  if (start == ids.rend()) return false;
-  HarmonyReader reader(HarmonyPart::kAnswer);
-  for (auto id = start.base() - 1; id != ids.end(); ++id) {
-    if (const auto mark = marks.mark_of(*id)) {
-      reader.push(*mark);
-    } else {
-      (void)reader.push(tokenizer.decode(std::span(&*id, 1), /*skip_special=*/true));
-    }
-  }
-  return reader.part() == HarmonyPart::kThoughts;
-}
-
 bool ends_inside_think(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
-  if (const auto marks = HarmonyTokens::of(tokenizer))
-    return ends_in_thoughts(tokenizer, *marks, ids);
+  if (const auto reader = harmony_reader(tokenizer, ids)) {
+    return reader->part() == HarmonyPart::kThoughts;
+  }
   const auto think = tokenizer.think_tokens();
   if (!think) return false;
   for (auto id = ids.rbegin(); id != ids.rend(); ++id) {

@@ -30,4 +30,22 @@ void HarmonyTokens::correct_end_tokens(std::vector<int32_t>& ends) const {
   }
 }
 
+std::optional<HarmonyReader> harmony_reader(const Tokenizer& tokenizer,
+                                            std::span<const int32_t> prompt) {
+  const auto tokens = HarmonyTokens::of(tokenizer);
+  if (!tokens) return std::nullopt;
+  HarmonyReader reader(HarmonyPart::kAnswer);
+  const auto start = std::find(prompt.rbegin(), prompt.rend(), tokens->id(HarmonyMark::kStart));
+  if (start == prompt.rend()) return reader;
+  const auto begin = static_cast<size_t>(prompt.rend() - start) - 1;
+  for (const int32_t& id : prompt.subspan(begin)) {
+    if (const auto mark = tokens->mark_of(id)) {
+      reader.push(*mark);
+    } else {
+      (void)reader.push(tokenizer.decode(std::span(&id, 1), /*skip_special=*/true));
+    }
+  }
+  return reader.at_generation();
+}
+
 }  // namespace cascade

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/harmony_reader.h"
@@ -30,5 +31,10 @@ class HarmonyTokens {
  private:
   std::array<int32_t, kHarmonyMarks.size()> ids_{};
 };
+
+// What a prompt of these tokens ends in, for the generation that continues it. A prompt without
+// messages ends in the body of an answer. nullopt if the model does not write harmony.
+std::optional<HarmonyReader> harmony_reader(const Tokenizer& tokenizer,
+                                            std::span<const int32_t> prompt);
 
 }  // namespace cascade

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exact_number.h"
 #include "model/call_history.h"
 
 namespace cascade {
@@ -52,22 +53,45 @@ void add_calls_of(const OrderedJson& message, const OrderedJson& messages, size_
 
 }  // namespace
 
-OrderedJson harmony_messages(const OrderedJson& messages) {
+OrderedJson harmony_messages(const OrderedJson& messages, bool calls) {
   OrderedJson out = OrderedJson::array();
   std::vector<bool> is_added(messages.size());
   for (size_t i = 0; i < messages.size(); ++i) {
     if (is_added[i]) continue;
     OrderedJson message = messages[i];
     if (text_member(message, "role") == "assistant") {
-      calls_from_content(message);
+      if (calls) calls_from_content(message);
       join_thoughts(message);
     }
-    const auto calls = message.find("tool_calls");
-    const bool has_several = calls != message.end() && calls->is_array() && calls->size() > 1;
+    const auto made = message.find("tool_calls");
+    const bool has_several = made != message.end() && made->is_array() && made->size() > 1;
     if (has_several) {
       add_calls_of(message, messages, i + 1, is_added, out);
     } else {
       out.push_back(std::move(message));
+    }
+  }
+  return out;
+}
+
+OrderedJson harmony_tools(const OrderedJson& tools) {
+  OrderedJson out = tools;
+  if (!out.is_array()) return out;
+  for (OrderedJson& tool : out) {
+    if (!tool.is_object() || !tool.contains("function") || !tool["function"].is_object()) continue;
+    OrderedJson& function = tool["function"];
+    const auto description = function.find("description");
+    if (description == function.end() || !description->is_string()) function["description"] = "";
+    const auto parameters = function.find("parameters");
+    if (parameters == function.end() || !parameters->is_object()) continue;
+    const auto properties = parameters->find("properties");
+    if (properties == parameters->end() || !properties->is_object()) continue;
+    for (OrderedJson& property : *properties) {
+      const bool joins = property.is_object() && property.contains("default") &&
+                         (property.contains("enum") || property.contains("oneOf"));
+      if (joins && !property["default"].is_string()) {
+        property["default"] = dump_exact(property["default"]);
+      }
     }
   }
   return out;

@@ -61,6 +61,12 @@ HarmonyHeader read_harmony_header(std::string_view role, std::string_view channe
   return {thinks ? HarmonyPart::kThoughts : HarmonyPart::kAnswer, {}};
 }
 
+HarmonyReader HarmonyReader::at_generation() const {
+  HarmonyReader reader = *this;
+  reader.is_first_ = section_ == &HarmonyReader::role_;
+  return reader;
+}
+
 void HarmonyReader::push(HarmonyMark mark) {
   is_first_ = false;
   const bool in_header = part_ == HarmonyPart::kHeader;
@@ -68,7 +74,14 @@ void HarmonyReader::push(HarmonyMark mark) {
     case HarmonyMark::kStart:
     case HarmonyMark::kEnd:
     case HarmonyMark::kCall:
-    case HarmonyMark::kReturn: return begin_header();
+    case HarmonyMark::kReturn: {
+      const bool others = in_header && has_author_ &&
+                          read_harmony_header(role_, "", "").part == HarmonyPart::kOthers;
+      begin_header();
+      has_author_ = mark == HarmonyMark::kStart;
+      if (others) part_ = HarmonyPart::kOthers;
+      return;
+    }
     case HarmonyMark::kChannel:
       if (!in_header) begin_header();
       // The last of several channels counts. The others may have the recipient.
@@ -107,9 +120,10 @@ void HarmonyReader::begin_header() {
 }
 
 bool is_harmony_text(std::string_view raw_text) {
-  constexpr std::string_view kChannel = "<|channel|>";
-  if (raw_text.starts_with(kChannel)) return true;
-  return raw_text.starts_with(" to=") && raw_text.find(kChannel) != raw_text.npos;
+  const auto has = [&](std::string_view part) { return raw_text.find(part) != raw_text.npos; };
+  if (raw_text.starts_with("<|channel|>")) return true;
+  if (has("<think>") || has("</think>") || has("[THINK]") || has("[/THINK]")) return false;
+  return std::ranges::any_of(kHarmonyMarks, [&](const auto& mark) { return has(mark.second); });
 }
 
 std::string harmony_thoughts(std::string_view raw_text) {
@@ -117,6 +131,7 @@ std::string harmony_thoughts(std::string_view raw_text) {
   std::string thoughts, body;
   const auto end_body = [&] {
     body.erase(body.find_last_not_of('\n') + 1);
+    body.erase(0, std::min(body.find_first_not_of('\n'), body.size()));
     if (!body.empty() && !thoughts.empty()) thoughts += '\n';
     thoughts += std::exchange(body, {});
   };

@@ -55,12 +55,15 @@ HarmonyHeader read_harmony_header(std::string_view role, std::string_view channe
 // Finds the parts of a generation. One generation, one thread.
 class HarmonyReader {
  public:
-  // `begins`: what the prompt ended in. With kHeader, the prompt has the assistant's role.
+  // `begins`: what comes first. With kHeader, the assistant's role came before.
   explicit HarmonyReader(HarmonyPart begins) : part_(begins) {}
+  // The same reader, for a generation that continues what was taken.
+  HarmonyReader at_generation() const;
 
   void push(HarmonyMark mark);
   // Takes text. True if it belongs to the body of part(), false if it belongs to a header. A
-  // generation that begins with other text than that of a header begins with an answer.
+  // generation that begins with other text than that of a header begins with an answer. A header of
+  // somebody else that never gets a body is taken for a message of that role.
   bool push(std::string_view text);
   // The part that goes on after what was taken.
   HarmonyPart part() const { return part_; }
@@ -72,12 +75,14 @@ class HarmonyReader {
 
   HarmonyPart part_;
   bool is_first_ = true;
+  bool has_author_ = false;                                      // the header began with <|start|>
   std::string role_, channel_, rest_;                            // of the header so far
   std::string HarmonyReader::*section_ = &HarmonyReader::role_;  // the one of these that goes on
   std::string function_;
 };
 
-// Whether `raw_text`, all that a model generated with its special tokens spelled out, is harmony.
+// Whether `raw_text`, all that a model generated with its special tokens spelled out, is harmony:
+// it begins with a channel, or has a mark of harmony and none of think blocks.
 bool is_harmony_text(std::string_view raw_text);
 
 // The thoughts in such a text, as OutputStream::reasoning() has them.

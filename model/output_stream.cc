@@ -28,13 +28,14 @@ size_t possible_stop_suffix(std::string_view text, const std::vector<std::string
 
 OutputStream::OutputStream(const Tokenizer& tokenizer, bool inside_think,
                            std::vector<std::string> stop, bool goes_on,
-                           std::optional<TaggedCalls> calls)
+                           std::optional<TaggedCalls> calls, std::optional<HarmonyReader> harmony)
     : tokenizer_(tokenizer),
       think_(tokenizer.think_tokens()),
       marks_(HarmonyTokens::of(tokenizer)),
-      harmony_(inside_think ? HarmonyPart::kThoughts
-               : goes_on    ? HarmonyPart::kAnswer
-                            : HarmonyPart::kHeader),
+      harmony_(harmony ? *harmony
+                       : HarmonyReader(inside_think ? HarmonyPart::kThoughts
+                                       : goes_on    ? HarmonyPart::kAnswer
+                                                    : HarmonyPart::kHeader)),
       calls_(std::move(calls)),
       goes_on_(goes_on),
       stop_(std::move(stop)),
@@ -96,24 +97,19 @@ void OutputStream::push_harmony(int32_t token, std::vector<Piece>& pieces) {
   }
   if (is_text) return add_text(std::move(text), pieces);
   if (part == before) return;
-  if (before == HarmonyPart::kCall && !stopped_) close_call(pieces);
+  if (before == HarmonyPart::kCall) give_call(/*complete=*/true, pieces);
   begin_part(pieces);
 }
 
 // Begins the part that the harmony reader is in.
 void OutputStream::begin_part(std::vector<Piece>& pieces) {
   const HarmonyPart part = harmony_.part();
-  stopped_ = stopped_ || part == HarmonyPart::kOthers;
-  if (stopped_ || part == HarmonyPart::kHeader) return;
+  if (part == HarmonyPart::kHeader || stopped_) return;
+  emit_answer(answer_.size(), pieces);  // no stop string goes on in another message
+  stopped_ = part == HarmonyPart::kOthers;
+  if (stopped_) return;
   toggle(part == HarmonyPart::kThoughts, pieces);
-  strip_newlines_ = false;
-  if (part == HarmonyPart::kAnswer && !answer_.empty()) add_mark("\n\n", pieces);
-  if (part != HarmonyPart::kCall) return;
-  const std::string name = dump_exact(OrderedJson(harmony_.function()));
-  const std::string before = answer_.empty() ? "" : "\n";
-  add_mark(before + std::string(kToolCallOpen) + "\n{\"name\": " + name + ", \"arguments\": ",
-           pieces);
-  call_begin_ = answer_.size();
+  joins_ = part == HarmonyPart::kAnswer && !answer_.empty();
 }
 
 // Ends the text before a mark of harmony.
@@ -123,9 +119,20 @@ void OutputStream::end_text(std::vector<Piece>& pieces) {
   if (!text.empty() && harmony_.push(text)) add_text(std::move(text), pieces);
 }
 
-void OutputStream::close_call(std::vector<Piece>& pieces) {
-  const bool has_none = answer_.find_first_not_of(" \t\r\n", call_begin_) == std::string::npos;
-  add_mark((has_none ? "{}" : "") + std::string("}\n") + std::string(kToolCallClose), pieces);
+// Adds the call that the harmony reader is in. Its arguments cannot end the call or add another
+// one: they are one JSON value, or else a JSON string of what the model wrote.
+void OutputStream::give_call(bool complete, std::vector<Piece>& pieces) {
+  const std::string arguments = std::exchange(call_, {});
+  if (stopped_) return;
+  std::string text = answer_.empty() ? "" : "\n";
+  text += std::string(kToolCallOpen) + "\n" + call_begin(harmony_.function());
+  if (complete) {
+    const bool has_none = arguments.find_first_not_of(" \t\r\n") == std::string::npos;
+    const bool is_json = parse_ordered_json(arguments, "arguments").ok();
+    text += has_none ? "{}" : is_json ? arguments : dump_exact(OrderedJson(arguments));
+    text += "}\n" + std::string(kToolCallClose);
+  }
+  add_mark(text, pieces);
 }
 
 // Adds text that the model did not write, in which stop strings do not count.
@@ -153,6 +160,11 @@ void OutputStream::add_text(std::string text, std::vector<Piece>& pieces) {
   }
   if (text.empty()) return;
   if (thinking_) return add_reasoning(text, pieces);
+  if (marks_ && harmony_.part() == HarmonyPart::kCall) {
+    call_ += text;
+    return;
+  }
+  if (std::exchange(joins_, false)) add_mark("\n\n", pieces);
   calls_ ? add_calls(calls_->push(text), pieces) : add_answer(text, pieces);
 }
 
@@ -203,9 +215,13 @@ std::vector<OutputStream::Piece> OutputStream::finish(bool ended) {
     if (calls_ && !stopped_) add_calls(calls_->finish(ended), pieces);
     emit_answer(answer_.size(), pieces);
     const bool calls = marks_ && harmony_.part() == HarmonyPart::kCall;
-    if (calls && ended && !stopped_) close_call(pieces);
+    if (calls) give_call(ended, pieces);
   }
   return pieces;
+}
+
+size_t OutputStream::bytes() const {
+  return answer_.size() + reasoning_.size() + call_.size() + (calls_ ? calls_->held_bytes() : 0);
 }
 
 std::string OutputStream::raw_text() const {

@@ -24,9 +24,11 @@ class OutputStream {
  public:
   // `inside_think`: the prompt ended inside an open think block. `goes_on`: the answer continues a
   // text at the end of the prompt, and keeps the space between them; in harmony, the prompt ended
-  // in the body of an answer. `calls`: if given, changes the calls in the answer.
+  // in the body of an answer. `calls`: if given, changes the calls in the answer. `harmony`: what
+  // the prompt ended in, if the model writes harmony and the flags do not say it all.
   OutputStream(const Tokenizer& tokenizer, bool inside_think, std::vector<std::string> stop,
-               bool goes_on = false, std::optional<TaggedCalls> calls = std::nullopt);
+               bool goes_on = false, std::optional<TaggedCalls> calls = std::nullopt,
+               std::optional<HarmonyReader> harmony = std::nullopt);
 
   // A piece of text that has become certain; thoughts and answer come in separate pieces.
   struct Piece {
@@ -44,6 +46,8 @@ class OutputStream {
 
   const std::string& answer() const { return answer_; }
   const std::string& reasoning() const { return reasoning_; }
+  // The bytes of both, and of a call that is not in the answer yet.
+  size_t bytes() const;
   // All tokens as text, think tokens included. After finish().
   std::string raw_text() const;
   const std::vector<ThinkSpan>& think_spans() const { return think_spans_; }
@@ -54,7 +58,7 @@ class OutputStream {
   void push_harmony(int32_t token, std::vector<Piece>& pieces);
   void begin_part(std::vector<Piece>& pieces);
   void end_text(std::vector<Piece>& pieces);
-  void close_call(std::vector<Piece>& pieces);
+  void give_call(bool complete, std::vector<Piece>& pieces);
   void add_mark(std::string_view text, std::vector<Piece>& pieces);
   void toggle(bool thinking, std::vector<Piece>& pieces);
   void add_text(std::string text, std::vector<Piece>& pieces);
@@ -79,7 +83,8 @@ class OutputStream {
   std::vector<ThinkSpan> think_spans_;
   std::string answer_;
   size_t answer_emitted_ = 0;
-  size_t call_begin_ = 0;  // in answer_: where the arguments of the open call begin
+  bool joins_ = false;  // true if the next text begins another message of the answer
+  std::string call_;    // the arguments of the open call so far
   std::string reasoning_;
   std::string reasoning_tail_;  // newlines that count only if text follows in the block
 };

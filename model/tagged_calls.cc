@@ -96,11 +96,6 @@ std::optional<TaggedCall> read_glm(std::string_view body, const ToolTypes& types
   return call;
 }
 
-// The text that a call begins with, up to its arguments.
-std::string call_begin(const std::string& name) {
-  return "{\"name\": " + dump_exact(OrderedJson(name)) + ", \"arguments\": ";
-}
-
 // Whether a body that goes on may become a call in this form.
 bool may_become_call(CallForm form, std::string_view body) {
   body = without_blanks(body);
@@ -114,6 +109,10 @@ bool may_become_call(CallForm form, std::string_view body) {
 }
 
 }  // namespace
+
+std::string call_begin(const std::string& name) {
+  return "{\"name\": " + dump_exact(OrderedJson(name)) + ", \"arguments\": ";
+}
 
 std::optional<std::string> read_tagged_call(CallForm form, std::string_view body,
                                             const ToolTypes& types) {

@@ -19,6 +19,9 @@ namespace cascade {
 std::optional<std::string> read_tagged_call(CallForm form, std::string_view body,
                                             const ToolTypes& types);
 
+// {"name": NAME, "arguments": , the text that the JSON of a call begins with.
+std::string call_begin(const std::string& name);
+
 // Changes the calls in an answer that comes in pieces to the form that all calls get. One answer,
 // one thread.
 class TaggedCalls {
@@ -35,6 +38,7 @@ class TaggedCalls {
   // Returns what was held back. `ended`: the answer ended by itself, so a call whose last marks are
   // missing is complete. Otherwise it becomes the beginning of a call.
   std::vector<Piece> finish(bool ended);
+  size_t held_bytes() const { return held_.size(); }
 
  private:
   void take_text(std::vector<Piece>& pieces);

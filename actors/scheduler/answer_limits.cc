@@ -47,7 +47,7 @@ Result<std::string> kept_prompt(const Tokenizer& tokenizer, std::span<const int3
 
 bool is_full(const Request& request) {
   const OutputStream& output = *request.output;
-  const size_t bytes = request.begun.size() + output.answer().size() + output.reasoning().size();
+  const size_t bytes = request.begun.size() + output.bytes();
   return bytes >= wire::kAnswerBytesMax || output.think_spans().size() >= kThinkSpansMax;
 }
 

@@ -241,9 +241,11 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.generation_prefix = std::move(done.generation_prefix);
   request.inside_think = done.inside_think;
   if (request.sample.constraint) request.sample.constraint->inside_think = done.inside_think;
+  const auto harmony = harmony_reader(model_.tokenizer, request.prompt);
   request.output = std::make_unique<OutputStream>(
-      model_.tokenizer, request.inside_think, request.params.stop,
-      wire::goes_on_with_text(request.params), tagged_calls(model_, request.params.tools));
+      model_.tokenizer, harmony ? harmony->part() == HarmonyPart::kThoughts : request.inside_think,
+      request.params.stop, wire::goes_on_with_text(request.params),
+      tagged_calls(model_, request.params.tools), harmony);
   if (request.sample.repetition_penalty != 1) {
     request.sample.history = request.prompt;
     request.sample.history_prompt_tokens = static_cast<int32_t>(tokens);

@@ -11,6 +11,17 @@
 namespace cascade {
 namespace {
 
+// Whether the name can stand in a header: see read_harmony_header().
+bool is_harmony_name(std::string_view name) {
+  const auto is_plain = [](char c) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return is_letter || (c >= '0' && c <= '9') ||
+           std::string_view("_-.:/").find(c) != std::string_view::npos;
+  };
+  return std::ranges::all_of(name, is_plain) && name != "assistant" && name != "user" &&
+         name != "all";
+}
+
 class PartsCompiler {
  public:
   PartsCompiler(GrammarBuilder& builder, std::string_view field, AnswerForm form, size_t& work)
@@ -56,6 +67,11 @@ class PartsCompiler {
     const OrderedJson& value = member.value();
     const std::string inside = place + "/" + utf8_replace_malformed(kind.substr(0, 20));
     if (kind == "json_schema") return schema(part, inside);
+    if (part.contains("tool_calls")) {
+      return error(place,
+                   "has tool_calls, which may only be the whole, or one of the parts of an "
+                   "any_of that is the whole");
+    }
     if (kind != "repeat" && part.size() > 1) return error(place, "must have one member");
     if (kind == "text" && value.is_string() && !value.get_ref<const std::string&>().empty()) {
       return builder_.text(value.get_ref<const std::string&>());
@@ -82,7 +98,10 @@ class PartsCompiler {
     for (const auto& [name, value] : part.items()) {
       if (name == "tool_calls") continue;
       const bool count = value.is_number_unsigned() && value.get<uint64_t>() < max && value != 0;
-      if (name != "max" || !count) return error(place, "may have max with a count beside it");
+      if (name != "max" || !count) {
+        return error(place,
+                     "may have max, a count of at least 1, beside tool_calls, and nothing else");
+      }
       max = value;
     }
     const OrderedJson& functions = part["tool_calls"];
@@ -108,9 +127,14 @@ class PartsCompiler {
       return error(place,
                    "must have a name of 1 to " + std::to_string(kFunctionNameBytesMax) + " bytes");
     }
+    if (form_ == AnswerForm::kHarmony && !is_harmony_name(made.function)) {
+      return error(place,
+                   "has a name that this model cannot write: it may have letters, digits and "
+                   "_ - . : / only, and not be assistant, user or all");
+    }
     OrderedJson document = {{"json_schema", function["parameters"]}};
     for (const auto& [name, value] : function.items()) {
-      if (name == "schema_name") {
+      if (name == "schema_name" && value.is_string()) {
         document["name"] = value;
       } else if (name != "name" && name != "parameters") {
         return error(place, "may have a name, parameters and a schema_name, and nothing else");

@@ -13,14 +13,20 @@ std::string shown(const Ids& ids) {
   return harmony_tokenizer().decode(ids, /*skip_special=*/false);
 }
 
+ConversationContext with_tools() {
+  ConversationContext context = harmony_model().context();
+  context.tools = OrderedJson::array({{{"type", "function"}, {"function", {{"name", "add"}}}}});
+  return context;
+}
+
 Ids history(const Messages& messages, const std::string& follower) {
-  const auto ids = encode_history(harmony_model().context(), messages, follower);
+  const auto ids = encode_history(with_tools(), messages, follower);
   EXPECT_TRUE(ids.ok()) << ids.error().to_string();
   return ids.ok() ? *ids : Ids();
 }
 
 Ids prompt(const Messages& messages) {
-  const auto made = encode_prompt(harmony_model().context(), messages);
+  const auto made = encode_prompt(with_tools(), messages);
   EXPECT_TRUE(made.ok()) << made.error().to_string();
   return made.ok() ? made->token_ids : Ids();
 }
@@ -56,6 +62,14 @@ TEST(HarmonyConversation, a_call_keeps_its_thoughts_until_the_answer) {
   messages.push_back(message("assistant", "It is 2."));
   messages.push_back(message("user", "Sure?"));
   EXPECT_EQ(shown(prompt(messages)).find("Hm."), std::string::npos);
+}
+
+TEST(HarmonyConversation, without_tools_a_text_like_a_call_is_text) {
+  const Messages messages = {message("user", "How?"), message("assistant", "So: " + kCall),
+                             message("user", "Ah")};
+  const auto made = encode_prompt(harmony_model().context(), messages);
+  ASSERT_TRUE(made.ok());
+  EXPECT_NE(shown(made->token_ids).find("<|message|>So: <tool_call>"), std::string::npos);
 }
 
 TEST(HarmonyConversation, marks_in_messages_are_text) {

@@ -95,6 +95,9 @@ TEST(Harmony, a_reader_is_in_the_part_that_the_last_header_named) {
   EXPECT_EQ(parts_of("<|channel|>final<|message|>a<|message|>b<|constrain|>c"), "haAaAaA");
   EXPECT_EQ(parts_of("<|channel|>final<|message|>a<|channel|>analysis<|message|>b"), "haAhtT");
   EXPECT_EQ(parts_of("<|channel|>final<|message|>a<|start|>user<|message|>b"), "haAhoO");
+  EXPECT_EQ(parts_of("<|channel|>final<|message|>a<|start|>user<|end|>b"), "haAhoO");
+  EXPECT_EQ(parts_of("<|channel|>final<|message|>a<|end|>user<|start|>assistant<|message|>b"),
+            "haAhaA");
 }
 
 TEST(Harmony, text_without_a_header_is_an_answer) {
@@ -104,11 +107,12 @@ TEST(Harmony, text_without_a_header_is_an_answer) {
   EXPECT_EQ(parts_of("more<|end|>", HarmonyPart::kThoughts), "Th");
 }
 
-TEST(Harmony, a_raw_text_begins_with_a_header) {
-  EXPECT_TRUE(is_harmony_text("<|channel|>final<|message|>"));
-  EXPECT_TRUE(is_harmony_text(" to=functions.f<|channel|>commentary"));
+TEST(Harmony, a_raw_text_has_marks_of_its_own) {
+  EXPECT_TRUE(is_harmony_text("<|channel|>final<|message|><think>"));
+  EXPECT_TRUE(is_harmony_text(" to=functions.f<|message|>{}"));
+  EXPECT_TRUE(is_harmony_text("a<|end|>"));
+  EXPECT_FALSE(is_harmony_text("<think>What is <|channel|>?</think>"));
   EXPECT_FALSE(is_harmony_text(" to=be or not"));
-  EXPECT_FALSE(is_harmony_text("a <|channel|>"));
   EXPECT_FALSE(is_harmony_text(""));
 }
 
@@ -124,6 +128,9 @@ TEST(Harmony, thoughts_are_the_messages_of_analysis_without_a_recipient) {
   EXPECT_EQ(harmony_thoughts("<|channel|>final<|message|>a"), "");
   EXPECT_EQ(harmony_thoughts("<|channel|>analysis<|message|>cut"), "cut");
   EXPECT_EQ(harmony_thoughts("<|channel|>analysis"), "");
+  EXPECT_EQ(harmony_thoughts("a <|channel|>analysis<|message|>b"), "b");
+  EXPECT_EQ(harmony_thoughts(" to=functions.now json<|message|>{}<|call|>"), "");
+  EXPECT_EQ(harmony_thoughts("a<|end|><|start|>user\nb<|end|>c"), "");
 }
 
 }  // namespace

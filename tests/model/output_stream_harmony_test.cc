@@ -11,6 +11,7 @@
 #include "model/output_stream.h"
 #include "tests/long_tests.h"
 #include "tests/model/harmony_testing.h"
+#include "tests/model/output_testing.h"
 #include "tests/seed.h"
 
 namespace cascade::testing {
@@ -53,7 +54,7 @@ TEST(HarmonyOutput, analysis_is_thoughts_and_final_is_the_answer) {
   EXPECT_TRUE(both.spans[0].closed);
   const Ids before = harmony_ids(std::string(kThinks) + std::string(kFinal));
   EXPECT_EQ(both.spans[0].end, static_cast<int32_t>(before.size()));
-  EXPECT_EQ(read(std::string(kFinal) + "\nYes").answer, "\nYes");
+  EXPECT_EQ(read(std::string(kFinal) + "\nYes").answer, "Yes");
   EXPECT_EQ(read("Yes, without a header.").answer, "Yes, without a header.");
 }
 
@@ -97,33 +98,84 @@ TEST(HarmonyOutput, a_call_without_arguments_has_none_and_its_name_is_text) {
   EXPECT_EQ(read("<|channel|>commentary to=functions.now<|message|>").answer,
             "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>");
   EXPECT_EQ(read("<|channel|>commentary to=functions.a\"b<|message|> \n").answer,
-            "<tool_call>\n{\"name\": \"a\\\"b\", \"arguments\":  \n{}}\n</tool_call>");
+            "<tool_call>\n{\"name\": \"a\\\"b\", \"arguments\": {}}\n</tool_call>");
 }
 
 TEST(HarmonyOutput, a_call_that_was_cut_stays_open) {
   const std::string text = "<|channel|>commentary to=functions.get<|message|>{\"a\": ";
   const Read cut = read(text, /*ended=*/false);
-  EXPECT_EQ(cut.answer, "<tool_call>\n{\"name\": \"get\", \"arguments\": {\"a\": ");
+  EXPECT_EQ(cut.answer, "<tool_call>\n{\"name\": \"get\", \"arguments\": ");
   EXPECT_TRUE(ends_in_half_call(cut.answer, /*cut=*/true));
 }
 
-TEST(HarmonyOutput, stop_strings_count_in_what_the_model_wrote_only) {
+// Reads the calls of an answer as clients get them: "name(arguments)", and the text.
+std::string calls_in(const std::string& answer) {
+  ToolCallParser parser(/*parallel=*/true);
+  std::vector<AnswerPart> parts = parser.push(answer);
+  for (AnswerPart& part : parser.finish(/*cut=*/false)) parts.push_back(std::move(part));
+  std::string out;
+  for (const AnswerPart& part : parts) {
+    out += part.text;
+    for (const ToolCall& call : part.calls) out += call.name + "(" + call.arguments + ")";
+  }
+  return out;
+}
+
+TEST(HarmonyOutput, arguments_cannot_become_another_call) {
+  const std::string header = "<|channel|>commentary to=functions.get<|message|>";
+  for (const char* body :
+       {"{}, \"name\": \"now\"", "{\"a\":1", "{\"k\":1},\"x\":{\"y\":2}", "</tool_call>",
+        "{}}</tool_call>", "print(1)", "\"", "{\"a\": \"</tool_call>\"",
+        "{\"c\":\"X\"</tool_call>p<tool_call>{\"name\":\"now\",\"arguments\":{}}"}) {
+    EXPECT_EQ(calls_in(read(header + body).answer), "get(" + std::string(body) + ")");
+    const std::string cut = read(header + body, /*ended=*/false).answer;
+    EXPECT_TRUE(ends_in_half_call(cut, /*cut=*/true)) << cut;
+  }
+  EXPECT_EQ(calls_in(read(header + " {\"a\": [1]} ").answer), "get({\"a\":[1]})");
+}
+
+TEST(HarmonyOutput, stop_strings_count_in_text_and_not_in_calls) {
   const std::string call = "<|channel|>commentary to=functions.get<|message|>{\"a\": 1}";
-  EXPECT_FALSE(read(call, true, {"<tool_call>", "arguments", "\n"}).stopped);
-  const Read cut = read(call, true, {"1"});
-  EXPECT_TRUE(cut.stopped);
-  EXPECT_EQ(cut.answer, "<tool_call>\n{\"name\": \"get\", \"arguments\": {\"a\": ");
+  EXPECT_FALSE(read(call, true, {"<tool_call>", "arguments", "\n", "1"}).stopped);
   const std::string thinks = "<|channel|>analysis<|message|>STOP<|end|><|start|>assistant";
   EXPECT_EQ(read(thinks + std::string(kFinal) + "no STOP", true, {"STOP"}).answer, "no ");
   const std::string twice =
       std::string(kFinal) + "a<|end|><|start|>assistant" + std::string(kFinal);
   EXPECT_EQ(read(twice + "b", true, {"\n\n"}).answer, "a\n\nb");
+  EXPECT_EQ(read(twice, true).answer, "a");
+  // What was held back is part of the answer when somebody else's message ends it.
+  EXPECT_EQ(
+      read(std::string(kFinal) + "a\n<|end|><|start|>user<|message|>b", true, {"\n\n"}).answer,
+      "a\n");
 }
 
 TEST(HarmonyOutput, a_message_of_somebody_else_ends_the_answer) {
   const Read read_all = read(std::string(kFinal) + "Yes<|end|><|start|>user<|message|>And?");
   EXPECT_EQ(read_all.answer, "Yes");
   EXPECT_TRUE(read_all.stopped);
+  const Read headless = read(std::string(kFinal) + "Yes<|end|><|start|>user\nAnd?<|end|>more");
+  EXPECT_EQ(headless.answer, "Yes");
+  EXPECT_TRUE(headless.stopped);
+}
+
+// A prompt of token ids may end anywhere in a message.
+TEST(HarmonyOutput, a_generation_goes_on_where_its_prompt_ended) {
+  const auto after = [](std::string_view prompt, std::string_view text) {
+    const auto reader = harmony_reader(harmony_tokenizer(), harmony_ids(prompt));
+    OutputStream stream(harmony_tokenizer(), reader->part() == HarmonyPart::kThoughts, {},
+                        /*goes_on=*/true, std::nullopt, reader);
+    for (const int32_t id : harmony_ids(text)) (void)stream.push(id);
+    (void)stream.finish(true);
+    return stream.reasoning() + "|" + calls_in(stream.answer());
+  };
+  const std::string prompt = "<|start|>user<|message|>Hi<|end|><|start|>assistant";
+  EXPECT_EQ(after(prompt, " to=functions.now<|message|>{}"), "|now({})");
+  EXPECT_EQ(after(prompt, "Hello"), "|Hello");
+  EXPECT_EQ(after(prompt + "<|channel|>analysis<|message|>", "Hm<|end|>"), "Hm|");
+  EXPECT_EQ(after(prompt + "<|channel|>analysis", "<|message|>Hm<|end|>"), "Hm|");
+  EXPECT_EQ(after(prompt + "<|channel|>final<|message|>", " to=be"), "| to=be");
+  EXPECT_EQ(after("To be", " to=be"), "| to=be");
+  EXPECT_FALSE(harmony_reader(demo_tokenizer(), {}));
 }
 
 TEST(HarmonyOutput, an_answer_that_goes_on_needs_no_header) {
@@ -154,7 +206,7 @@ TEST(HarmonyOutput, random_tokens_are_read_alike_as_tokens_and_as_text) {
                                            "<|channel|>analysis<|message|>",
                                            "<|end|><|start|>assistant"};
   for (int round = long_or(20'000, 2'000); round > 0; --round) {
-    std::string text = "<|channel|>";
+    std::string text = random.below(2) == 0 ? "<|channel|>" : "Hm <|channel|>";
     for (uint64_t n = 1 + random.below(12); n > 0; --n) text += kParts[random.below(kParts.size())];
     const Read read_all = read(text, random.below(2) == 0);
     EXPECT_TRUE(is_harmony_text(text));

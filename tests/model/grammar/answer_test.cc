@@ -22,7 +22,7 @@ constexpr std::string_view kAdd =
     R"({"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}},
         "required": ["a"], "additionalProperties": false}})";
 constexpr std::string_view kNow =
-    R"({"name": "say \"now\"", "parameters": {"type": "object", "additionalProperties": false}})";
+    R"({"name": "now", "parameters": {"type": "object", "additionalProperties": false}})";
 
 std::string calls(const std::string& more = "") {
   return R"({"tool_calls": [)" + std::string(kAdd) + ", " + std::string(kNow) + "]" + more + "}";
@@ -42,15 +42,18 @@ std::string marked(std::string text) {
 TEST(AnswerGrammar, tagged_calls_are_one_or_several) {
   const std::string add =
       "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n</tool_call>";
-  const std::string now =
-      "<tool_call>\n{\"name\": \"say \\\"now\\\"\", \"arguments\": {}}\n</tool_call>";
+  const std::string now = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
   Accepting any(GrammarKind::kParts, calls());
   EXPECT_TRUE(any.takes(add));
   EXPECT_TRUE(any.takes(now + "\n" + add + "\n" + now));
   EXPECT_FALSE(any.takes(""));
   EXPECT_FALSE(any.begins(add + add));
   EXPECT_FALSE(any.begins("<tool_call>\n{\"name\": \"sub"));
-  EXPECT_FALSE(any.begins("<tool_call>\n{\"name\": \"say \\\"now\\\"\", \"arguments\": {\"a\""));
+  EXPECT_FALSE(any.begins("<tool_call>\n{\"name\": \"now\", \"arguments\": {\"a\""));
+  Accepting quoted(GrammarKind::kParts,
+                   R"({"tool_calls": [{"name": "a \"b\"", "parameters": {"type": "null"}}]})");
+  EXPECT_TRUE(
+      quoted.takes("<tool_call>\n{\"name\": \"a \\\"b\\\"\", \"arguments\": null}\n</tool_call>"));
   Accepting two(GrammarKind::kParts, calls(R"(, "max": 2)"));
   EXPECT_TRUE(two.takes(add + "\n" + now));
   EXPECT_FALSE(two.begins(add + "\n" + now + "\n"));
@@ -105,8 +108,8 @@ TEST(AnswerGrammar, damaged_calls_are_refused_by_place) {
   };
   EXPECT_THAT(refused(R"({"tool_calls": []})"), HasSubstr("#/tool_calls: must be a list of 1 to"));
   EXPECT_THAT(refused(R"({"tool_calls": 3})"), HasSubstr("#/tool_calls: must be a list"));
-  EXPECT_THAT(refused(calls(R"(, "max": 0)")), HasSubstr("#: may have max with a count"));
-  EXPECT_THAT(refused(calls(R"(, "min": 1)")), HasSubstr("#: may have max with a count"));
+  EXPECT_THAT(refused(calls(R"(, "max": 0)")), HasSubstr("#: may have max, a count"));
+  EXPECT_THAT(refused(calls(R"(, "min": 1)")), HasSubstr("#: may have max, a count"));
   for (const char* call : {"1", "{}", R"({"name": "f"})", R"({"name": 3, "parameters": {}})"}) {
     EXPECT_THAT(refused(R"({"any_of": [{"tool_calls": [)" + std::string(call) + "]}]}"),
                 HasSubstr("#/any_of/0/tool_calls/0: must be an object with a name and parameters"));
@@ -120,7 +123,25 @@ TEST(AnswerGrammar, damaged_calls_are_refused_by_place) {
             "tools[0].parameters#: if: the keyword is not supported");
   EXPECT_THAT(refused(R"({"tool_calls": [{"name": "f", "parameters": {"if": true}}]})"),
               HasSubstr("#/tool_calls/0/parameters: if: the keyword"));
-  EXPECT_THAT(refused(R"({"sequence": [)" + calls() + "]}"), HasSubstr("#/sequence/0/tool_calls"));
+  EXPECT_THAT(refused(R"({"sequence": [)" + calls() + "]}"),
+              HasSubstr("#/sequence/0: has tool_calls"));
+  EXPECT_THAT(refused(R"({"repeat": )" + calls() + "}"), HasSubstr("#/repeat: has tool_calls"));
+  EXPECT_THAT(refused(R"({"tool_calls": [{"name": "f", "parameters": {}, "schema_name": 5}]})"),
+              HasSubstr("#/tool_calls/0: may have a name, parameters and a schema_name"));
+}
+
+TEST(AnswerGrammar, harmony_calls_only_functions_that_a_header_can_name) {
+  for (const char* name : {"a b", "assistant", "a<|call|>", "", "\u00e9", "user", "x json"}) {
+    const std::string part =
+        R"({"tool_calls": [{"name": ")" + std::string(name) + R"(", "parameters": {}}]})";
+    const auto made = compile_grammar(GrammarKind::kParts, part, "schema", AnswerForm::kHarmony);
+    ASSERT_FALSE(made.ok()) << name;
+    EXPECT_THAT(made.error().message, HasSubstr("#/tool_calls/0: ")) << name;
+  }
+  Accepting dotted(GrammarKind::kParts,
+                   R"({"tool_calls": [{"name": "a.b-c/D:1_", "parameters": {}}]})",
+                   AnswerForm::kHarmony);
+  EXPECT_TRUE(dotted.begins(marked(" to=functions.a.b-c/D:1_<|channel|>")));
 }
 
 TEST(AnswerGrammar, marks_are_tokens_and_text_cannot_pass_for_them) {
