@@ -2,7 +2,6 @@
 #include "base/tool_types.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
@@ -11,7 +10,9 @@
 namespace cascade {
 namespace {
 
-constexpr int kSchemaDepthMax = 32;  // schemas that refer to each other in a circle end here
+// How many schemas are asked for one value. Schemas may refer to each other in a circle, and each
+// several times.
+constexpr int kSchemasMax = 1000;
 
 using Types = std::set<std::string, std::less<>>;
 
@@ -32,9 +33,9 @@ const OrderedJson* referred(const OrderedJson& root, std::string_view reference)
   return nullptr;
 }
 
-// Adds the types that `schema` allows, as far as it says so.
-void add_types(const OrderedJson& root, const OrderedJson& schema, int depth, Types& types) {
-  if (depth == 0) return;
+// Adds the types that `schema` allows, as far as it says so. `left`: how many schemas may be asked.
+void add_types(const OrderedJson& root, const OrderedJson& schema, int& left, Types& types) {
+  if (--left < 0) return;
   if (const OrderedJson* type = member(schema, "type"); type != nullptr) {
     const OrderedJson list = type->is_array() ? *type : OrderedJson::array({*type});
     for (const OrderedJson& one : list) {
@@ -54,12 +55,12 @@ void add_types(const OrderedJson& root, const OrderedJson& schema, int depth, Ty
   for (const char* key : {"anyOf", "oneOf", "allOf"}) {
     const OrderedJson* schemas = member(schema, key);
     if (schemas == nullptr || !schemas->is_array()) continue;
-    for (const OrderedJson& one : *schemas) add_types(root, one, depth - 1, types);
+    for (const OrderedJson& one : *schemas) add_types(root, one, left, types);
   }
   const OrderedJson* reference = member(schema, "$ref");
   if (reference == nullptr || !reference->is_string()) return;
   const OrderedJson* named = referred(root, reference->get_ref<const std::string&>());
-  if (named != nullptr) add_types(root, *named, depth - 1, types);
+  if (named != nullptr) add_types(root, *named, left, types);
 }
 
 std::string_view trimmed_text(std::string_view text) {
@@ -94,7 +95,8 @@ OrderedJson ToolTypes::value(std::string_view function, std::string_view argumen
   if (const auto found = parameters_.find(function); found != parameters_.end()) {
     const OrderedJson* properties = member(found->second, "properties");
     const OrderedJson* schema = properties == nullptr ? nullptr : member(*properties, argument);
-    if (schema != nullptr) add_types(found->second, *schema, kSchemaDepthMax, types);
+    int left = kSchemasMax;
+    if (schema != nullptr) add_types(found->second, *schema, left, types);
   }
   const std::string_view spelled = trimmed_text(text);
   const bool may_be_null = types.empty() || types.contains("null");

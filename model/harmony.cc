@@ -10,7 +10,7 @@ std::optional<HarmonyTokens> HarmonyTokens::of(const Tokenizer& tokenizer) {
   for (const auto& [mark, spelling] : kHarmonyMarks) {
     const int32_t id = tokenizer.token_id(spelling).value_or(-1);
     const bool is_mark = id >= 0 && tokenizer.is_special(id);
-    if (!is_mark && mark <= HarmonyMark::kEnd) return std::nullopt;
+    if (!is_mark && mark <= HarmonyMark::kConstrain) return std::nullopt;
     tokens.ids_[static_cast<size_t>(mark)] = is_mark ? id : -1;
   }
   return tokens;

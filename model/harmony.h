@@ -15,10 +15,10 @@ namespace cascade {
 // The ids of the marks. Immutable; any thread.
 class HarmonyTokens {
  public:
-  // nullopt if the model does not write harmony: it lacks one of the first four marks.
+  // nullopt if the model does not write harmony: it lacks one of the first five marks.
   static std::optional<HarmonyTokens> of(const Tokenizer& tokenizer);
 
-  // -1 if the model has no such token.
+  // -1 if the model has no such token, which may be so for kCall and kReturn.
   int32_t id(HarmonyMark mark) const { return ids_[static_cast<size_t>(mark)]; }
   // The mark that the token is; nullopt if it is none.
   std::optional<HarmonyMark> mark_of(int32_t id) const;

@@ -6,9 +6,7 @@
 namespace cascade {
 
 // Changes an array of messages in OpenAI's form to what these templates take:
-// - With `calls`, calls that an assistant's content has as text (base/tool_call_parser.h) become
-// its
-//   tool_calls.
+// - With `calls`, calls in an assistant's text (base/tool_call_parser.h) become its tool_calls.
 // - A message has one call. Further calls become messages of their own, each before its result, if
 //   that is among the results that follow.
 // - Thoughts are under "thinking". The templates write a text beside a call as thoughts and take

@@ -120,7 +120,7 @@ void OutputStream::end_text(std::vector<Piece>& pieces) {
 }
 
 // Adds the call that the harmony reader is in. Its arguments cannot end the call or add another
-// one: they are one JSON value, or else a JSON string of what the model wrote.
+// one: they are one JSON object, or else a JSON string of what the model wrote.
 void OutputStream::give_call(bool complete, std::vector<Piece>& pieces) {
   const std::string arguments = std::exchange(call_, {});
   if (stopped_) return;
@@ -128,8 +128,9 @@ void OutputStream::give_call(bool complete, std::vector<Piece>& pieces) {
   text += std::string(kToolCallOpen) + "\n" + call_begin(harmony_.function());
   if (complete) {
     const bool has_none = arguments.find_first_not_of(" \t\r\n") == std::string::npos;
-    const bool is_json = parse_ordered_json(arguments, "arguments").ok();
-    text += has_none ? "{}" : is_json ? arguments : dump_exact(OrderedJson(arguments));
+    const auto parsed = parse_ordered_json(arguments, "arguments");
+    const bool is_object = parsed.ok() && parsed->is_object();
+    text += has_none ? "{}" : is_object ? arguments : dump_exact(OrderedJson(arguments));
     text += "}\n" + std::string(kToolCallClose);
   }
   add_mark(text, pieces);

@@ -7,11 +7,12 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kTools = R"([{"type":"function","function":{"name":"f","parameters":{
-    "type":"object","$defs":{"Unit":{"enum":["c","f"]},"Loop":{"$ref":"#/$defs/Loop"}},
+    "type":"object","$defs":{"Unit":{"enum":["c","f"]},"Loop":{"$ref":"#/$defs/Loop"},
+      "Twice":{"anyOf":[{"$ref":"#/$defs/Twice"},{"$ref":"#/$defs/Twice"}]}},
     "properties":{
       "text":{"type":"string"},"maybe":{"type":["string","null"]},"n":{"type":"integer"},
       "any":{},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},
-      "unit":{"$ref":"#/$defs/Unit"},"loop":{"$ref":"#/$defs/Loop"},"one":{"const":"1"},
+      "unit":{"$ref":"#/$defs/Unit"},"loop":{"$ref":"#/$defs/Loop"},"twice":{"$ref":"#/$defs/Twice"},"one":{"const":"1"},
       "nullable":{"type":"string","nullable":true},"flag":{"type":"boolean"},
       "list":{"type":"array"}}}}},
     {"type":"function","function":{"name":"bare"}}, {"function":3}, 4])";
@@ -46,7 +47,7 @@ TEST(ToolTypes, other_values_are_json) {
 }
 
 TEST(ToolTypes, without_a_type_the_text_decides) {
-  for (const char* name : {"any", "loop", "unknown"}) {
+  for (const char* name : {"any", "loop", "twice", "unknown"}) {
     EXPECT_EQ(value(name, "3"), "3") << name;
     EXPECT_EQ(value(name, "None"), "null") << name;
     EXPECT_EQ(value(name, "Paris"), R"("Paris")") << name;
