@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "model/harmony_reader.h"
+#include "model/tagged_calls.h"
 #include "tests/fuzz/input.h"
 #include "wire/frames.h"
 #include "wire/openai/chat.h"
@@ -58,6 +60,28 @@ void read_calls(std::string_view answer, bool is_cut) {
     in_pieces += written(pieces.push(answer.substr(begin, size)));
   }
   in_pieces += written(pieces.finish(is_cut));
+  CHECK(in_pieces == at_once);
+}
+
+// Checks the same of calls that become calls of the common form.
+void change_calls(CallForm form, std::string_view answer, bool is_cut) {
+  const auto joined = [](const std::vector<TaggedCalls::Piece>& pieces) {
+    std::string text;
+    for (const TaggedCalls::Piece& piece : pieces) text += piece.text;
+    return text;
+  };
+  const ToolTypes types(R"([{"function":{"name":"f","parameters":{"properties":{"a":{
+      "type":"string"}}}}}])");
+  TaggedCalls whole(form, types);
+  std::string at_once = joined(whole.push(answer));
+  at_once += joined(whole.finish(!is_cut));
+  CHECK(is_utf8(at_once));
+  TaggedCalls pieces(form, types);
+  std::string in_pieces;
+  for (size_t begin = 0, size = 1; begin < answer.size(); begin += size, size = size % 7 + 1) {
+    in_pieces += joined(pieces.push(answer.substr(begin, size)));
+  }
+  in_pieces += joined(pieces.finish(!is_cut));
   CHECK(in_pieces == at_once);
 }
 
@@ -147,7 +171,13 @@ bool read_openai(Bytes input) {
   // These functions accept nearly every object.
   (void)read_or_refuse(openai::decode_apply_template(body));
   (void)read_or_refuse(openai::decode_chunk_update("chunk_0", body));
-  for (const bool is_cut : {false, true}) read_calls(answer, is_cut);
+  for (const bool is_cut : {false, true}) {
+    read_calls(answer, is_cut);
+    for (const CallForm form : {CallForm::kQwenTags, CallForm::kGlmTags}) {
+      change_calls(form, answer, is_cut);
+    }
+  }
+  CHECK(is_utf8(harmony_thoughts(answer)));
   read_stored(answer);
   return any;
 }
