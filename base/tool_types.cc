@@ -22,15 +22,18 @@ const OrderedJson* member(const OrderedJson& object, std::string_view key) {
   return found == object.end() ? nullptr : &*found;
 }
 
-// The schema that "#/$defs/NAME" or "#/definitions/NAME" refers to.
+// The schema at the place that a reference such as "#/$defs/NAME" names.
 const OrderedJson* referred(const OrderedJson& root, std::string_view reference) {
-  for (const std::string_view place : {"$defs", "definitions"}) {
-    const std::string begin = "#/" + std::string(place) + "/";
-    const OrderedJson* defs = member(root, place);
-    if (!reference.starts_with(begin) || defs == nullptr) continue;
-    return member(*defs, reference.substr(begin.size()));
+  if (!reference.starts_with('#')) return nullptr;
+  const OrderedJson* at = &root;
+  reference.remove_prefix(1);
+  while (at != nullptr && reference.starts_with('/')) {
+    reference.remove_prefix(1);
+    const std::string_view key = reference.substr(0, reference.find('/'));
+    at = member(*at, key);
+    reference.remove_prefix(key.size());
   }
-  return nullptr;
+  return at;
 }
 
 // Adds the types that `schema` allows, as far as it says so. `left`: how many schemas may be asked.

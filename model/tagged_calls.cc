@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <initializer_list>
+#include <optional>
 
 #include "base/exact_number.h"
 #include "base/tool_call_parser.h"
@@ -27,10 +28,21 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kTagBlanks) + 1);
 }
 
+// Removes one line end on each side.
 std::string_view without_line_ends(std::string_view text) {
+  if (text.starts_with("\r\n")) text.remove_prefix(1);
   if (text.starts_with('\n')) text.remove_prefix(1);
   if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.ends_with('\r')) text.remove_suffix(1);
   return text;
+}
+
+// A name in a tag, without the quotes that some models put around it.
+std::string tag_name(std::string_view text) {
+  text = without_blanks(text);
+  const bool is_quoted =
+      text.size() > 1 && (text[0] == '"' || text[0] == '\'') && text.back() == text.front();
+  return std::string(is_quoted ? text.substr(1, text.size() - 2) : text);
 }
 
 // How many bytes at the end of `text` may be the beginning of `mark`.
@@ -50,50 +62,77 @@ std::string_view take_until(std::string_view& rest, std::string_view mark) {
   return text;
 }
 
-struct TaggedCall {
-  std::string name;
-  OrderedJson arguments = OrderedJson::object();
-};
-
-std::optional<TaggedCall> read_qwen(std::string_view body, const ToolTypes& types) {
-  body = without_blanks(body);
-  if (!body.starts_with(kFunctionTag)) return std::nullopt;
-  body.remove_prefix(kFunctionTag.size());
-  TaggedCall call = {std::string(without_blanks(take_until(body, ">")))};
-  if (call.name.empty()) return std::nullopt;
-  for (size_t at; (at = body.find(kParameterTag)) != body.npos;) {
-    if (body.find(kFunctionEnd) < at) break;
-    body.remove_prefix(at + kParameterTag.size());
-    const std::string key(without_blanks(take_until(body, ">")));
-    // A value without its closing tag ends where the next parameter, or the function, ends.
-    std::string_view value = body.substr(0, body.find(kParameterEnd));
-    if (value.size() == body.size()) {
-      for (const char* next : {"\n<parameter=", "\n</function>"}) {
-        value = value.substr(0, value.find(next));
-      }
-      body.remove_prefix(value.size());
-    } else {
-      body.remove_prefix(value.size() + kParameterEnd.size());
-    }
-    call.arguments[key] = types.value(call.name, key, without_line_ends(value));
+// Takes a value from the beginning of `rest`, and its closing tag: the first one that one of `next`
+// follows, or the end of `rest`. Without such a tag, the first one counts. nullopt if there is
+// none.
+std::optional<std::string_view> take_value(std::string_view& rest, std::string_view closing,
+                                           std::initializer_list<std::string_view> next) {
+  const size_t first = rest.find(closing);
+  if (first == rest.npos) return std::nullopt;
+  size_t end = first;
+  for (; end != rest.npos; end = rest.find(closing, end + 1)) {
+    std::string_view after = rest.substr(end + closing.size());
+    after.remove_prefix(std::min(after.find_first_not_of(kTagBlanks), after.size()));
+    const auto follows = [&](std::string_view tag) { return after.starts_with(tag); };
+    if (after.empty() || std::ranges::any_of(next, follows)) break;
   }
-  return call;
+  if (end == rest.npos) end = first;
+  const std::string_view value = rest.substr(0, end);
+  rest.remove_prefix(end + closing.size());
+  return value;
 }
 
-std::optional<TaggedCall> read_glm(std::string_view body, const ToolTypes& types) {
-  TaggedCall call = {std::string(without_blanks(take_until(body, kKeyTag)))};
-  const bool is_name =
-      !call.name.empty() && call.name.find_first_of(" \t\r\n<{\"") == std::string::npos;
-  const bool has_arguments = !body.empty();
-  if (!is_name || !(has_arguments || types.has(call.name))) return std::nullopt;
+std::string call_text(const std::string& name, const OrderedJson& arguments) {
+  return call_begin(name) + dump_exact(arguments) + "}";
+}
+
+// Takes a value of Qwen. Without its closing tag, it ends where the next parameter, or the
+// function, ends.
+std::string_view take_parameter(std::string_view& body) {
+  if (const auto value = take_value(body, kParameterEnd, {kParameterTag, kFunctionEnd})) {
+    return *value;
+  }
+  std::string_view value = body;
+  for (const char* next : {"\n<parameter=", "\n</function>"}) {
+    value = value.substr(0, value.find(next));
+  }
+  body.remove_prefix(value.size());
+  return value;
+}
+
+std::vector<std::string> read_qwen(std::string_view body, const ToolTypes& types) {
+  std::vector<std::string> calls;
+  while ((body = without_blanks(body)).starts_with(kFunctionTag)) {
+    body.remove_prefix(kFunctionTag.size());
+    const std::string name = tag_name(take_until(body, ">"));
+    if (name.empty()) break;
+    OrderedJson arguments = OrderedJson::object();
+    for (size_t at; (at = body.find(kParameterTag)) != body.npos;) {
+      if (body.find(kFunctionEnd) < at) break;
+      body.remove_prefix(at + kParameterTag.size());
+      const std::string key = tag_name(take_until(body, ">"));
+      arguments[key] = types.value(name, key, without_line_ends(take_parameter(body)));
+    }
+    (void)take_until(body, kFunctionEnd);
+    calls.push_back(call_text(name, arguments));
+  }
+  return calls;
+}
+
+std::vector<std::string> read_glm(std::string_view body, const ToolTypes& types) {
+  const std::string name(without_blanks(take_until(body, kKeyTag)));
+  const bool is_name = !name.empty() && name.find_first_of(" \t\r\n<{\"") == std::string::npos;
+  if (!is_name || (body.empty() && !types.has(name))) return {};
+  OrderedJson arguments = OrderedJson::object();
   while (!body.empty()) {
     const std::string key(without_blanks(take_until(body, kKeyEnd)));
     (void)take_until(body, kValueTag);
-    const std::string_view value = take_until(body, kValueEnd);
-    call.arguments[key] = types.value(call.name, key, value);
+    const auto closed = take_value(body, kValueEnd, {kKeyTag});
+    const std::string_view value = closed ? *closed : std::exchange(body, {});
+    arguments[key] = types.value(name, key, value);
     (void)take_until(body, kKeyTag);
   }
-  return call;
+  return {call_text(name, arguments)};
 }
 
 // Whether a body that goes on may become a call in this form.
@@ -114,11 +153,9 @@ std::string call_begin(const std::string& name) {
   return "{\"name\": " + dump_exact(OrderedJson(name)) + ", \"arguments\": ";
 }
 
-std::optional<std::string> read_tagged_call(CallForm form, std::string_view body,
-                                            const ToolTypes& types) {
-  const auto call = form == CallForm::kQwenTags ? read_qwen(body, types) : read_glm(body, types);
-  if (!call) return std::nullopt;
-  return call_begin(call->name) + dump_exact(call->arguments) + "}";
+std::vector<std::string> read_tagged_calls(CallForm form, std::string_view body,
+                                           const ToolTypes& types) {
+  return form == CallForm::kQwenTags ? read_qwen(body, types) : read_glm(body, types);
 }
 
 std::vector<TaggedCalls::Piece> TaggedCalls::push(std::string_view text) {
@@ -171,10 +208,14 @@ bool TaggedCalls::take_call(std::vector<Piece>& pieces) {
 
 void TaggedCalls::give_call(std::string_view body, std::string_view as_written,
                             std::vector<Piece>& pieces) {
-  const auto call = read_tagged_call(form_, body, types_);
-  if (!call) return pieces.push_back({std::string(as_written), false});
-  pieces.push_back(
-      {std::string(kToolCallOpen) + "\n" + *call + "\n" + std::string(kToolCallClose), true});
+  const std::vector<std::string> calls = read_tagged_calls(form_, body, types_);
+  if (calls.empty()) return pieces.push_back({std::string(as_written), false});
+  std::string text;
+  for (const std::string& call : calls) {
+    if (!text.empty()) text += '\n';
+    text += std::string(kToolCallOpen) + "\n" + call + "\n" + std::string(kToolCallClose);
+  }
+  pieces.push_back({std::move(text), true});
 }
 
 std::vector<TaggedCalls::Piece> TaggedCalls::finish(bool ended) {
@@ -183,8 +224,8 @@ std::vector<TaggedCalls::Piece> TaggedCalls::finish(bool ended) {
   if (rest.empty()) return pieces;
   if (!std::exchange(in_call_, false)) return {{rest, false}};
   std::string_view body = std::string_view(rest).substr(kToolCallOpen.size());
-  if (!may_become_call(form_, body)) return {{rest, false}};
   body.remove_suffix(begun_mark(body, kToolCallClose));
+  if (!may_become_call(form_, body)) return {{rest, false}};
   if (ended) {
     // A value that was never closed hides the mark.
     body = body.substr(0, body.find(kToolCallClose));

@@ -1,10 +1,9 @@
 // Calls whose arguments are between tags, without the quotes of JSON.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/tool_types.h"
@@ -12,12 +11,13 @@
 
 namespace cascade {
 
-// The JSON of a call, {"name":…,"arguments":…}, from what a model wrote between the marks of the
-// call. nullopt if that is no call in this form: a call of GLM without arguments must be that of a
-// known function. Missing closing tags are tolerated. Of the white space around a value of Qwen,
-// one line end on each side is not part of it.
-std::optional<std::string> read_tagged_call(CallForm form, std::string_view body,
-                                            const ToolTypes& types);
+// The JSON, {"name":…,"arguments":…}, of the calls that a model wrote between the marks of a call:
+// mostly one. None if it wrote no call in this form: a call of GLM without arguments must be that
+// of a known function. Missing closing tags are tolerated. A closing tag ends a value if another
+// tag, or nothing, follows it. One line end on each side of a value of Qwen is not part of the
+// value.
+std::vector<std::string> read_tagged_calls(CallForm form, std::string_view body,
+                                           const ToolTypes& types);
 
 // {"name": NAME, "arguments": , the text that the JSON of a call begins with.
 std::string call_begin(const std::string& name);

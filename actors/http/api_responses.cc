@@ -81,8 +81,9 @@ Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chu
   request.skip_special = true;
   const auto size = static_cast<int32_t>(output.token_ids.size());
   for (const ThinkSpan& span : output.think_spans) {
-    // The think tokens around the thoughts are left out.
-    const int32_t begin = std::clamp(span.begin + 1, 0, size);
+    // The think tokens around the thoughts are left out. Whether the first token is one is seen in
+    // the text: the prompt may have opened the thoughts.
+    const int32_t begin = span.begin == 0 ? 0 : std::clamp(span.begin + 1, 0, size);
     const int32_t end = std::clamp(span.closed ? span.end - 1 : span.end, begin, size);
     request.token_ids.insert(request.token_ids.end(), output.token_ids.begin() + begin,
                              output.token_ids.begin() + end);
@@ -93,9 +94,13 @@ Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chu
   if (!answer) co_return std::nullopt;
   const auto* reply = std::get_if<wire::DetokenizeReply>(&*answer);
   if (reply == nullptr) co_return std::string();
-  const size_t begin = reply->text.find_first_not_of('\n');
-  if (begin == std::string::npos) co_return std::string();
-  co_return reply->text.substr(begin, reply->text.find_last_not_of('\n') + 1 - begin);
+  std::string_view text = reply->text;
+  for (const std::string_view opening : {"<think>", "[THINK]"}) {
+    const bool opens = output.think_spans.front().begin == 0 && text.starts_with(opening);
+    if (opens) text.remove_prefix(opening.size());
+  }
+  text.remove_prefix(std::min(text.find_first_not_of('\n'), text.size()));
+  co_return std::string(text.substr(0, text.find_last_not_of('\n') + 1));
 }
 
 // The turns before a response, oldest first. If a turn is missing, `error` is set, unless missing

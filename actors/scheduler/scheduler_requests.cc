@@ -37,10 +37,11 @@ Status check_logit_bias(const std::vector<wire::LogitBias>& biases, int32_t voca
   return {};
 }
 
-// What changes the calls in an answer; nullopt if they need no change.
+// What changes the calls in an answer; nullopt if they need no change, or no tools were given.
 std::optional<TaggedCalls> tagged_calls(const Model& model, const std::string& tools) {
   const CallForm form = model.templates.call_form();
-  if (form == CallForm::kJson || HarmonyTokens::of(model.tokenizer)) return std::nullopt;
+  const bool needed = !tools.empty() && form != CallForm::kJson;
+  if (!needed || HarmonyTokens::of(model.tokenizer)) return std::nullopt;
   return TaggedCalls(form, ToolTypes(tools));
 }
 

@@ -12,7 +12,7 @@ constexpr std::string_view kTools = R"([{"type":"function","function":{"name":"f
     "properties":{
       "text":{"type":"string"},"maybe":{"type":["string","null"]},"n":{"type":"integer"},
       "any":{},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},
-      "unit":{"$ref":"#/$defs/Unit"},"loop":{"$ref":"#/$defs/Loop"},"twice":{"$ref":"#/$defs/Twice"},"one":{"const":"1"},
+      "unit":{"$ref":"#/$defs/Unit"},"alias":{"$ref":"#/properties/text"},"loop":{"$ref":"#/$defs/Loop"},"twice":{"$ref":"#/$defs/Twice"},"one":{"const":"1"},
       "nullable":{"type":"string","nullable":true},"flag":{"type":"boolean"},
       "list":{"type":"array"}}}}},
     {"type":"function","function":{"name":"bare"}}, {"function":3}, 4])";
@@ -23,7 +23,7 @@ std::string value(std::string_view argument, std::string_view text) {
 }
 
 TEST(ToolTypes, a_string_stays_text_whatever_it_spells) {
-  for (const char* name : {"text", "unit", "one"}) {
+  for (const char* name : {"text", "unit", "one", "alias"}) {
     EXPECT_EQ(value(name, "3"), R"("3")") << name;
     EXPECT_EQ(value(name, "null"), R"("null")") << name;
     EXPECT_EQ(value(name, " {\"a\": 1}\n"), R"(" {\"a\": 1}\n")") << name;

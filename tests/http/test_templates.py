@@ -20,12 +20,40 @@ TOOL = {"type": "function", "function": {
                                    "required": ["place"], "additionalProperties": False}}}
 
 
+# Like gpt-oss's.
+HARMONY = ("{% for m in messages %}{% if m.tool_calls %}{% set c = m.tool_calls[0].function %}"
+           "<|start|>assistant to=functions.{{ c.name }}<|channel|>commentary json<|message|>"
+           "{{ c.arguments | tojson }}<|call|>"
+           "{% else %}<|start|>{{ m.role }}"
+           "{% if m.role == 'assistant' %}<|channel|>final{% endif %}"
+           "<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}"
+           "{% if add_generation_prompt %}<|start|>assistant{% endif %}")
+# The demo model's tokens, and what they are called in a model that writes harmony.
+MARKS = {"<|endoftext|>": "<|return|>", "<|im_start|>": "<|start|>", "<|im_end|>": "<|end|>",
+         "<think>": "<|channel|>", "</think>": "<|message|>", "<tool_response>": "<|constrain|>",
+         "</tool_response>": "<|call|>"}
+
+
 def model_with(folder, template):
     """A copy of the demo model."""
     model = pathlib.Path(folder) / "other"
     shutil.copytree(SOURCE / "models/demo", model)
     path = model / "tokenizer_config.json"
     path.write_text(json.dumps(dict(json.loads(path.read_text()), chat_template=template)))
+    return model
+
+
+def harmony_model(folder):
+    """A copy whose special tokens are those of harmony."""
+    model = model_with(folder, HARMONY)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        path = model / name
+        content = json.loads(path.read_text())
+        tokens = content.get("added_tokens") or content["added_tokens_decoder"].values()
+        for token in tokens:
+            token["special"] = token["special"] or token["content"] in MARKS
+            token["content"] = MARKS.get(token["content"], token["content"])
+        path.write_text(json.dumps(content))
     return model
 
 
@@ -77,6 +105,42 @@ class TemplatesTest(unittest.TestCase):
             for_tools = daemon.post("/apply-template", asked).json["prompt"]
             self.assertTrue(for_tools.startswith("with 1 "))
             self.assertEqual(daemon.post(CHAT, dict(asked, max_tokens=2)).status, 200)
+
+    def test_thoughts_that_the_template_opened_are_stored_whole(self):
+        file = self.folder / "open.jinja"
+        file.write_text(TURNS.replace("assistant\n{%", "assistant\n<think>\n{%"))
+        with Daemon("--chat-template", str(file)) as daemon:
+            for seed in range(3):
+                made = daemon.post("/v1/responses", {"input": "Why?", "max_output_tokens": 12,
+                                                     "temperature": 1, "seed": seed}).json
+                stored = daemon.get("/v1/responses/" + made["id"]).json
+                self.assertEqual(made["output"][0]["type"], "reasoning")
+                self.assertEqual(stored["output"], made["output"])
+
+    def test_a_model_that_writes_harmony_calls_and_goes_on(self):
+        with Daemon(model=harmony_model(self.folder)) as daemon:
+            calls = []
+            for seed in range(12):  # thoughts may take all tokens
+                asked = question(tools=[TOOL], tool_choice="required", max_tokens=200, seed=seed,
+                                 store=True, model="other", temperature=1)
+                choice = daemon.post(CHAT, asked).json["choices"][0]
+                message = choice["message"]
+                self.assertNotIn("<tool_call>", message["content"] or "")
+                calls += [message] if message.get("tool_calls") else []
+                self.assertEqual(choice["finish_reason"], "tool_calls" if calls else "length")
+                if calls:
+                    break
+            self.assertEqual(calls[0]["tool_calls"][0]["function"],
+                             {"name": "find", "arguments": '{"place":"here"}'})
+            asked["messages"] += [calls[0], {"role": "tool", "content": "done",
+                                             "tool_call_id": calls[0]["tool_calls"][0]["id"]}]
+            prompt = daemon.post("/apply-template", asked).json["prompt"]
+            self.assertIn('to=functions.find<|channel|>commentary json<|message|>{"place": "here"}',
+                          prompt)
+            made = daemon.post("/v1/responses", {"input": "Why?", "max_output_tokens": 40,
+                                                 "temperature": 1, "seed": 1}).json
+            stored = daemon.get("/v1/responses/" + made["id"]).json
+            self.assertEqual(stored["output"], made["output"])
 
 
 if __name__ == "__main__":

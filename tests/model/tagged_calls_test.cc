@@ -41,12 +41,21 @@ std::string changed(CallForm form, const std::string& answer, bool ended = true,
   return out;
 }
 
+// The calls in a body, one a line.
+std::string calls_of(CallForm form, const std::string& body) {
+  std::string text;
+  for (const std::string& call : read_tagged_calls(form, body, ToolTypes(kTools))) {
+    text += (text.empty() ? "" : "\n") + call;
+  }
+  return text;
+}
+
 std::string qwen(const std::string& body) {
-  return read_tagged_call(CallForm::kQwenTags, body, ToolTypes(kTools)).value_or("");
+  return calls_of(CallForm::kQwenTags, body);
 }
 
 std::string glm(const std::string& body) {
-  return read_tagged_call(CallForm::kGlmTags, body, ToolTypes(kTools)).value_or("");
+  return calls_of(CallForm::kGlmTags, body);
 }
 
 TEST(TaggedCalls, values_of_qwen_are_between_line_ends) {
@@ -64,6 +73,32 @@ TEST(TaggedCalls, missing_closing_tags_of_qwen_are_tolerated) {
             R"({"name": "get", "arguments": {"days":3}})");
   EXPECT_EQ(qwen("<function=get>\n<parameter=days>\n3"),
             R"({"name": "get", "arguments": {"days":3}})");
+}
+
+TEST(TaggedCalls, a_closing_tag_within_a_value_is_its_text) {
+  EXPECT_EQ(
+      qwen("<function=f>\n<parameter=o>\n{\"x\": \"</parameter>\"}\n</parameter>\n</function>"),
+      R"({"name": "f", "arguments": {"o":{"x":"</parameter>"}}})");
+  EXPECT_EQ(
+      qwen("<function=f><parameter=a>\n</parameter> b\n</parameter><parameter=c>1</parameter>"),
+      R"({"name": "f", "arguments": {"a":"</parameter> b","c":1}})");
+  EXPECT_EQ(glm("get<arg_key>city</arg_key><arg_value></arg_value> z</arg_value>\n<arg_key>days"
+                "</arg_key><arg_value>1</arg_value>"),
+            R"({"name": "get", "arguments": {"city":"</arg_value> z","days":1}})");
+  EXPECT_EQ(glm("get<arg_key>city</arg_key><arg_value>a</arg_value> z"),
+            R"({"name": "get", "arguments": {"city":"a"}})");
+}
+
+TEST(TaggedCalls, qwen_may_write_several_functions_and_quoted_names) {
+  EXPECT_EQ(qwen("<function=now>\n</function>\n<function=\"get\">\n<parameter='days'>\r\n3\r\n"
+                 "</parameter>\n</function>"),
+            "{\"name\": \"now\", \"arguments\": {}}\n"
+            "{\"name\": \"get\", \"arguments\": {\"days\":3}}");
+  EXPECT_EQ(changed(CallForm::kQwenTags,
+                    "<tool_call><function=now></function><function=now>"
+                    "</function></tool_call>"),
+            "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>\n"
+            "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>");
 }
 
 TEST(TaggedCalls, values_of_glm_are_as_they_are) {
@@ -125,6 +160,9 @@ TEST(TaggedCalls, an_answer_that_is_cut_has_no_half_call_as_text) {
     // If the answer ended by itself, only marks may be missing.
     EXPECT_EQ(changed(form, call.substr(0, call.size() - 12)), kCall);
     EXPECT_EQ(changed(form, call.substr(0, call.size() - 5)), kCall);
+  }
+  for (const char* cut : {"<tool_call>now", "<tool_call>now\n</tool", "<tool_call>now</t"}) {
+    EXPECT_EQ(changed(CallForm::kGlmTags, cut, /*ended=*/false), "<tool_call>\n{") << cut;
   }
   EXPECT_EQ(changed(CallForm::kGlmTags, "<tool_call>now"),
             "<tool_call>\n{\"name\": \"now\", "
