@@ -13,6 +13,8 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kTagBlanks = " \t\r\n";
+// How many closing tags of a value are looked at, so that many values take no longer.
+constexpr int kClosingTagsMax = 64;
 constexpr std::string_view kFunctionTag = "<function=";
 constexpr std::string_view kFunctionEnd = "</function>";
 constexpr std::string_view kParameterTag = "<parameter=";
@@ -70,13 +72,14 @@ std::optional<std::string_view> take_value(std::string_view& rest, std::string_v
   const size_t first = rest.find(closing);
   if (first == rest.npos) return std::nullopt;
   size_t end = first;
-  for (; end != rest.npos; end = rest.find(closing, end + 1)) {
+  int left = kClosingTagsMax;
+  for (; end != rest.npos && left > 0; end = rest.find(closing, end + 1), --left) {
     std::string_view after = rest.substr(end + closing.size());
     after.remove_prefix(std::min(after.find_first_not_of(kTagBlanks), after.size()));
     const auto follows = [&](std::string_view tag) { return after.starts_with(tag); };
     if (after.empty() || std::ranges::any_of(next, follows)) break;
   }
-  if (end == rest.npos) end = first;
+  if (end == rest.npos || left == 0) end = first;
   const std::string_view value = rest.substr(0, end);
   rest.remove_prefix(end + closing.size());
   return value;
@@ -107,8 +110,12 @@ std::vector<std::string> read_qwen(std::string_view body, const ToolTypes& types
     const std::string name = tag_name(take_until(body, ">"));
     if (name.empty()) break;
     OrderedJson arguments = OrderedJson::object();
+    const char* end = nullptr;  // of the function
     for (size_t at; (at = body.find(kParameterTag)) != body.npos;) {
-      if (body.find(kFunctionEnd) < at) break;
+      if (end == nullptr || end < body.data()) {
+        end = body.data() + std::min(body.find(kFunctionEnd), body.size());
+      }
+      if (end < body.data() + at) break;
       body.remove_prefix(at + kParameterTag.size());
       const std::string key = tag_name(take_until(body, ">"));
       arguments[key] = types.value(name, key, without_line_ends(take_parameter(body)));

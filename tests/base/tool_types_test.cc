@@ -7,12 +7,14 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kTools = R"([{"type":"function","function":{"name":"f","parameters":{
-    "type":"object","$defs":{"Unit":{"enum":["c","f"]},"Loop":{"$ref":"#/$defs/Loop"},
+    "type":"object",
+    "$defs":{"Unit":{"enum":["c","f"]},"Loop":{"$ref":"#/$defs/Loop"},
       "Twice":{"anyOf":[{"$ref":"#/$defs/Twice"},{"$ref":"#/$defs/Twice"}]}},
     "properties":{
       "text":{"type":"string"},"maybe":{"type":["string","null"]},"n":{"type":"integer"},
       "any":{},"either":{"anyOf":[{"type":"string"},{"type":"integer"}]},
-      "unit":{"$ref":"#/$defs/Unit"},"alias":{"$ref":"#/properties/text"},"loop":{"$ref":"#/$defs/Loop"},"twice":{"$ref":"#/$defs/Twice"},"one":{"const":"1"},
+      "unit":{"$ref":"#/$defs/Unit"},"alias":{"$ref":"#/properties/text"},
+      "loop":{"$ref":"#/$defs/Loop"},"twice":{"$ref":"#/$defs/Twice"},"one":{"const":"1"},
       "nullable":{"type":"string","nullable":true},"flag":{"type":"boolean"},
       "list":{"type":"array"}}}}},
     {"type":"function","function":{"name":"bare"}}, {"function":3}, 4])";

@@ -37,7 +37,8 @@ def accepted_bodies():
              {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
              {"type": "function_call_output", "call_id": "c", "output": "1"}]
     answer = '<tool_call>\n{"name":"f","arguments":{"a":1}}\n</tool_call> <tool_call>{</tool_call>'
-    tagged = ('<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call> '
+    tagged = ('<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n'
+              '</tool_call> '
               '<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>')
     harmony = ('<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>commentary '
                'to=functions.f <|constrain|>json<|message|>{}<|call|>')

@@ -182,6 +182,15 @@ TEST(TaggedCalls, many_calls_that_never_end_take_no_longer) {
   EXPECT_TRUE(out == answer);
 }
 
+TEST(TaggedCalls, many_values_take_no_longer) {
+  std::string body = "<function=f>";
+  for (int i = 0; i < 20'000; ++i) body += "<parameter=a>v</parameter>x";
+  EXPECT_EQ(qwen(body), R"({"name": "f", "arguments": {"a":"v"}})");
+  std::string pairs = "get";
+  for (int i = 0; i < 20'000; ++i) pairs += "<arg_key>a</arg_key><arg_value>v</arg_value>x";
+  EXPECT_EQ(glm(pairs), R"({"name": "get", "arguments": {"a":"v"}})");
+}
+
 TEST(CallHistory, calls_in_a_content_become_calls_of_the_message) {
   OrderedJson message = {{"role", "assistant"}, {"content", "I look.\n\n" + kCall + "\n" + kCall}};
   calls_from_content(message);
