@@ -7,19 +7,10 @@
 
 #include "base/call_id.h"
 #include "base/random.h"
+#include "base/text_edges.h"
 
 namespace cascade {
 namespace {
-
-constexpr std::string_view kCallSpace = " \t\r\n";
-
-// How many bytes at the end of `text` may be the beginning of `mark`.
-size_t open_end(std::string_view text, std::string_view mark) {
-  for (size_t n = std::min(text.size(), mark.size() - 1); n > 0; --n) {
-    if (text.ends_with(mark.substr(0, n))) return n;
-  }
-  return 0;
-}
 
 // Returns, for each place, where a call is closed whose JSON begins at that place: at the first
 // closing mark outside the JSON's strings; npos if there is none. Works from the end, because the
@@ -57,7 +48,7 @@ bool ToolCallParser::begin_call(size_t& begin, std::vector<AnswerPart>& parts) {
   const std::string_view rest = std::string_view(held_).substr(begin);
   const size_t open = rest.find(kToolCallOpen);
   in_call_ = open != rest.npos;
-  const size_t certain = in_call_ ? open : rest.size() - open_end(rest, kToolCallOpen);
+  const size_t certain = in_call_ ? open : rest.size() - begun_mark(rest, kToolCallOpen);
   add_text(rest.substr(0, certain), parts);
   begin += certain;
   quoted_ = false;
@@ -125,7 +116,7 @@ void ToolCallParser::finish_open_calls(std::string_view rest, bool cut,
     std::string_view body = rest.substr(open + kToolCallOpen.size());
     if (begins_call(body)) {
       // Only the closing mark may be missing.
-      body.remove_suffix(open_end(body, kToolCallClose));
+      body.remove_suffix(begun_mark(body, kToolCallClose));
       auto call = whole_call(body);
       left_out_call_ = !call;
       if (call) give_call(*std::move(call), parts);
@@ -142,7 +133,7 @@ void ToolCallParser::finish_open_calls(std::string_view rest, bool cut,
 // beginning of the answer, after a call, or on a new line.
 void ToolCallParser::finish_text(std::string_view rest, bool cut, std::vector<AnswerPart>& parts) {
   constexpr size_t kCertain = 5;
-  const size_t half = open_end(rest, kToolCallOpen);
+  const size_t half = begun_mark(rest, kToolCallOpen);
   add_text(rest.substr(0, rest.size() - half), parts);
   const bool at_begin = !any_text_ || calls_ > 0 || space_.find('\n') != space_.npos;
   left_out_call_ = cut && half > 0 && (half >= kCertain || at_begin);
@@ -151,7 +142,7 @@ void ToolCallParser::finish_text(std::string_view rest, bool cut, std::vector<An
 
 // White space waits until it is known that no call follows.
 void ToolCallParser::add_text(std::string_view text, std::vector<AnswerPart>& parts) {
-  const size_t last = text.find_last_not_of(kCallSpace);
+  const size_t last = text.find_last_not_of(kBlanks);
   if (last == std::string_view::npos) {
     space_ += text;
     return;

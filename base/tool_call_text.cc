@@ -3,17 +3,10 @@
 
 #include "base/exact_number.h"
 #include "base/json.h"
+#include "base/text_edges.h"
 
 namespace cascade {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == text.npos) return "";
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
 
 // The text after `"key":`, from its first character on; nullopt if there is no such key.
 std::optional<std::string_view> behind_key(std::string_view text, std::string_view key) {

@@ -1,11 +1,11 @@
 // A schema is only asked for the types that it allows; everything else in it is for the client.
 #include "base/tool_types.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
 #include "base/exact_number.h"
+#include "base/text_edges.h"
 
 namespace cascade {
 namespace {
@@ -66,13 +66,6 @@ void add_types(const OrderedJson& root, const OrderedJson& schema, int& left, Ty
   if (named != nullptr) add_types(root, *named, left, types);
 }
 
-std::string_view trimmed_text(std::string_view text) {
-  constexpr std::string_view kSpaces = " \t\r\n";
-  const size_t begin = std::min(text.find_first_not_of(kSpaces), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(kSpaces) + 1);
-}
-
 }  // namespace
 
 ToolTypes::ToolTypes(std::string_view tools) {
@@ -101,7 +94,7 @@ OrderedJson ToolTypes::value(std::string_view function, std::string_view argumen
     int left = kSchemasMax;
     if (schema != nullptr) add_types(found->second, *schema, left, types);
   }
-  const std::string_view spelled = trimmed_text(text);
+  const std::string_view spelled = trimmed(text);
   const bool may_be_null = types.empty() || types.contains("null");
   if (may_be_null && (spelled == "null" || spelled == "None")) return nullptr;
   types.erase("null");

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/suggestion.h"
+#include "base/text_edges.h"
 #include "base/text_file.h"
 #include "config/configuration.h"
 #include "config/file_writers.h"
@@ -106,13 +107,6 @@ void add_entry(Configuration& configuration, const std::string& path, const toml
   }
   configuration.values.insert_or_assign(std::string(setting->name),
                                         Value{*std::move(texts), where});
-}
-
-// `text` without spaces at its ends.
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
 // Whether TOML takes the value without quotes.

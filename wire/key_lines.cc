@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "wire/text_lines.h"
+#include "base/text_edges.h"
 
 namespace cascade {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/text_edges.h"
 #include "bench/eval/commands.h"
 #include "bench/eval/divergence.h"
 #include "bench/eval/json_lines.h"

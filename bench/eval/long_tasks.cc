@@ -70,13 +70,6 @@ Result<LongTask> long_task_of(const bench::InputLine& line) {
   return task;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) + 1 - begin);
-}
-
 void LongScores::add(const LongTask& task, bool correct) {
   if (std::ranges::find(kinds_, task.kind) == kinds_.end()) kinds_.push_back(task.kind);
   Score& score = scores_[task.tokens][task.kind];

@@ -26,9 +26,6 @@ struct LongTask {
 // messages[1]: role".
 Result<LongTask> long_task_of(const bench::InputLine& line);
 
-// `text` without white space at its ends.
-std::string_view trimmed(std::string_view text);
-
 // Counts of right answers, by kind and length.
 class LongScores {
  public:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text_edges.h"
 #include "clients/ctl/terminal_text.h"
 
 namespace cascade::ctl {
@@ -47,21 +48,13 @@ constexpr std::array<Command, 18> kCommands = {{
     {"/quit", ChatVerb::kBye, Argument::kNone, "", ""},
 }};
 
-constexpr std::string_view kSpace = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
-
 // `text` without empty lines around it. A single line also loses its indentation.
 std::string message(std::string_view text) {
   const std::string_view inner = trimmed(text);
   if (inner.find('\n') == std::string_view::npos) return std::string(inner);
   const size_t line = text.find_last_of('\n', static_cast<size_t>(inner.data() - text.data()));
   const size_t begin = line == std::string_view::npos ? 0 : line + 1;
-  return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
+  return std::string(text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1));
 }
 
 const Command* find_command(std::string_view name) {
@@ -88,7 +81,7 @@ Result<ChatCommand> parse_chat_line(std::string_view line) {
   if (text.empty()) return ChatCommand{ChatVerb::kNothing, ""};
   if (text[0] != '/') return ChatCommand{ChatVerb::kText, message(line)};
   if (text.rfind("//", 0) == 0) return ChatCommand{ChatVerb::kText, std::string(text.substr(1))};
-  const size_t name_end = std::min(text.find_first_of(kSpace), text.size());
+  const size_t name_end = std::min(text.find_first_of(kBlanks), text.size());
   const std::string name(text.substr(0, name_end));
   const std::string_view argument = trimmed(text.substr(name_end));
   const Command* command = find_command(name);
@@ -113,7 +106,7 @@ std::optional<std::string> command_of_word(std::string_view line) {
 std::optional<std::string> message_of_paste(std::string_view text) {
   const std::string_view inner = trimmed(text);
   if (inner.find('\n') == std::string_view::npos) return std::nullopt;
-  const Command* command = find_command(inner.substr(0, inner.find_first_of(kSpace)));
+  const Command* command = find_command(inner.substr(0, inner.find_first_of(kBlanks)));
   if (command != nullptr && takes_text(*command)) return std::nullopt;
   if (inner[0] == '/') return "/" + std::string(inner);
   return std::string(text);
@@ -136,7 +129,7 @@ std::string chat_help() {
 
 std::vector<std::string> completions(std::string_view line,
                                      const std::vector<std::string>& output_ids) {
-  const size_t space = line.find_first_of(kSpace);
+  const size_t space = line.find_first_of(kBlanks);
   if (line.empty() || line[0] != '/') return {};
   if (space == std::string_view::npos) {
     std::vector<std::string> names;
@@ -147,10 +140,10 @@ std::vector<std::string> completions(std::string_view line,
   }
   const Command* command = find_command(line.substr(0, space));
   if (command == nullptr) return {};
-  const size_t begin = std::min(line.find_first_not_of(kSpace, space), line.size());
+  const size_t begin = std::min(line.find_first_not_of(kBlanks, space), line.size());
   const std::string_view word = line.substr(begin);
   // the command has its argument already
-  if (word.find_first_of(kSpace) != std::string_view::npos) return {};
+  if (word.find_first_of(kBlanks) != std::string_view::npos) return {};
   if (command->verb == ChatVerb::kThink) return starting_with(word, {"on", "off", "hide"});
   if (command->verb == ChatVerb::kOutput) return starting_with(word, {"all"});
   if (command->argument_name == "N|ID") return starting_with(word, output_ids);

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/check.h"
-#include "wire/text_lines.h"
+#include "base/text_edges.h"
 
 namespace cascade::curve {
 namespace {

@@ -50,13 +50,6 @@ TEST(LongTasks, errors_name_the_line_and_the_member) {
   }
 }
 
-TEST(LongTasks, white_space_at_the_ends_does_not_count) {
-  EXPECT_EQ(trimmed(" \t\n a b\r\n"), "a b");
-  EXPECT_EQ(trimmed("a"), "a");
-  EXPECT_EQ(trimmed(" \n"), "");
-  EXPECT_EQ(trimmed(""), "");
-}
-
 TEST(LongTasks, scores_are_a_table_by_kind_and_length) {
   LongScores scores;
   EXPECT_EQ(scores.table(), "");
