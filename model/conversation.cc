@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/random.h"
-#include "model/call_history.h"
+#include "model/calls/call_history.h"
 #include "model/harmony.h"
 #include "model/harmony_history.h"
 
@@ -55,6 +55,7 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
     for (OrderedJson& message : list) {
       if (message["role"] == "assistant") calls_from_content(message);
     }
+    name_results(list);
   }
   variables["tools"] = is_harmony ? harmony_tools(context.tools) : context.tools;
   variables["documents"] = nullptr;

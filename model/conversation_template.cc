@@ -94,88 +94,23 @@ void clear_content_of_calls(OrderedJson& messages) {
   }
 }
 
-// A question, a tool call for it, and the result of the call.
-OrderedJson small_conversation(const std::string& id) {
-  OrderedJson call = {{"id", id}, {"type", "function"}};
-  call["function"] = {{"name", "find"}, {"arguments", {{"place", "here"}}}};
-  OrderedJson variables;
-  variables["messages"] = OrderedJson::array(
-      {{{"role", "user"}, {"content", "Where?"}},
-       {{"role", "assistant"}, {"content", ""}, {"tool_calls", OrderedJson::array({call})}},
-       {{"role", "tool"}, {"content", "There."}, {"tool_call_id", id}, {"name", "find"}}});
-  OrderedJson tool = {{"type", "function"}};
-  tool["function"] = {{"name", "find"},
-                      {"description", "Finds it"},
-                      {"parameters", {{"type", "object"}, {"properties", OrderedJson::object()}}}};
-  variables["tools"] = OrderedJson::array({std::move(tool)});
-  variables["documents"] = nullptr;
-  variables["add_generation_prompt"] = true;
-  return variables;
-}
-
-// How the call of small_conversation() was rendered.
-CallForm form_of(const std::string& text) {
-  const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
-  if (has("<function=find>") && has("<parameter=place>")) return CallForm::kQwenTags;
-  const bool is_glm = has("<tool_call>find") && has("<arg_key>place</arg_key>");
-  return is_glm ? CallForm::kGlmTags : CallForm::kJson;
-}
-
-size_t count_of(const std::string& text, std::string_view word) {
-  size_t count = 0;
-  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
-  return count;
-}
-
 }  // namespace
 
 ConversationTemplate::ConversationTemplate(ChatTemplate source, OrderedJson tokens)
     : source_(std::move(source)),
-      tokens_(tokens.is_object() ? std::move(tokens) : OrderedJson::object()) {
-  learn();
-}
-
-void ConversationTemplate::learn() {
-  for (const bool text_arguments : {false, true}) {
-    for (const bool short_ids : {false, true}) {
-      OrderedJson variables = small_conversation(short_ids ? "0123abcDE" : "call_0123456789abcdef");
-      variables.update(tokens_);
-      if (text_arguments) for_each_call(variables["messages"], write_arguments);
-      const auto rendered = source_.render(variables, 0);
-      if (!rendered.ok()) {
-        // A template that takes this long is not rendered again and again.
-        if (rendered.error().code == ErrorCode::kResourceExhausted) return;
-        continue;
-      }
-      wants_text_arguments_ = text_arguments;
-      wants_short_ids_ = short_ids;
-      call_form_ = form_of(plain_text(*rendered));
-      learn_content(std::move(variables), plain_text(*rendered));
-      return;
-    }
-  }
-}
-
-// A template that does not ask for null prints it as the word "None".
-void ConversationTemplate::learn_content(OrderedJson variables, const std::string& with_empty) {
-  clear_content_of_calls(variables["messages"]);
-  const auto rendered = source_.render(variables, 0);
-  if (!rendered.ok()) return;
-  const std::string with_null = plain_text(*rendered);
-  constexpr std::string_view kNull = "None";
-  wants_null_content_ =
-      with_null != with_empty && count_of(with_null, kNull) == count_of(with_empty, kNull);
-}
+      tokens_(tokens.is_object() ? std::move(tokens) : OrderedJson::object()),
+      habits_(learn_habits(source_, tokens_)) {}
 
 Result<SpannedText> ConversationTemplate::render(OrderedJson variables, int64_t now_unix_s) const {
   variables.update(tokens_);
   OrderedJson& messages = variables["messages"];
-  for_each_call(messages, wants_text_arguments_ ? write_arguments : parse_arguments);
-  if (wants_short_ids_) shorten_ids(messages);
-  if (wants_null_content_) clear_content_of_calls(messages);
+  for_each_call(messages, habits_.wants_text_arguments ? write_arguments : parse_arguments);
+  if (habits_.wants_short_ids) shorten_ids(messages);
+  adapt_texts(messages, habits_);
+  if (habits_.wants_null_content) clear_content_of_calls(messages);
   auto text = source_.render(variables, now_unix_s);
   if (text.ok() || text.error().code == ErrorCode::kResourceExhausted) return text;
-  if (wants_text_arguments_ || !wrap_damaged_arguments(messages)) return text;
+  if (habits_.wants_text_arguments || !wrap_damaged_arguments(messages)) return text;
   auto again = source_.render(variables, now_unix_s);
   return again.ok() ? std::move(again) : std::move(text);
 }

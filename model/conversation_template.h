@@ -9,16 +9,16 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "model/call_form.h"
 #include "model/chat_template.h"
+#include "model/template_habits.h"
 
 namespace cascade {
 
-// Templates expect calls in different forms; rendering a small conversation shows which. Immutable;
-// any thread.
+// Templates expect thoughts and calls in different forms (model/template_habits.h). Immutable; any
+// thread.
 class ConversationTemplate {
  public:
-  // `tokens`: bos_token, eos_token, ... as the template sees them. Renders at most five times.
+  // `tokens`: bos_token, eos_token, ... as the template sees them.
   ConversationTemplate(ChatTemplate source, OrderedJson tokens);
 
   // Renders `variables` (ChatTemplate::render), whose messages are those of OpenAI's API, and the
@@ -29,23 +29,18 @@ class ConversationTemplate {
   //   conversation. A template that takes only text gets text.
   // - Ids that are not nine letters and digits become such ids, if the template takes no others.
   // - The content of a message that only calls becomes null, if the template asks for that.
+  // - Thoughts are where the template reads them; texts beside calls come before the calls.
   // Errors: as ChatTemplate::render.
   Result<SpannedText> render(OrderedJson variables, int64_t now_unix_s) const;
 
   const ChatTemplate& source() const { return source_; }
   // The form in which the template writes the calls of a conversation, and so the model its own.
-  CallForm call_form() const { return call_form_; }
+  CallForm call_form() const { return habits_.calls; }
 
  private:
-  void learn();
-  void learn_content(OrderedJson variables, const std::string& with_empty);
-
   ChatTemplate source_;
   OrderedJson tokens_;
-  bool wants_text_arguments_ = false;
-  bool wants_null_content_ = false;
-  bool wants_short_ids_ = false;
-  CallForm call_form_ = CallForm::kJson;
+  TemplateHabits habits_;
 };
 
 // How many templates of a model are read; real models have up to five.

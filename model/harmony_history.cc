@@ -6,15 +6,10 @@
 #include <vector>
 
 #include "base/exact_number.h"
-#include "model/call_history.h"
+#include "model/calls/call_history.h"
 
 namespace cascade {
 namespace {
-
-std::string text_member(const OrderedJson& message, const char* key) {
-  const auto found = message.find(key);
-  return found != message.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 void join_thoughts(OrderedJson& message) {
   std::string thoughts = text_member(message, "reasoning_content");

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "model/think_marks.h"
+
 namespace cascade {
 namespace {
 
@@ -122,7 +124,10 @@ void HarmonyReader::begin_header() {
 bool is_harmony_text(std::string_view raw_text) {
   const auto has = [&](std::string_view part) { return raw_text.find(part) != raw_text.npos; };
   if (raw_text.starts_with("<|channel|>")) return true;
-  if (has("<think>") || has("</think>") || has("[THINK]") || has("[/THINK]")) return false;
+  const auto has_either = [&](const ThinkMarks& marks) {
+    return has(marks.open) || has(marks.close);
+  };
+  if (std::ranges::any_of(kThinkMarks, has_either)) return false;
   return std::ranges::any_of(kHarmonyMarks, [&](const auto& mark) { return has(mark.second); });
 }
 

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/exact_number.h"
-#include "base/json.h"
-#include "base/tool_call_parser.h"
+#include "model/calls/call_json.h"
 
 namespace cascade {
 namespace {
@@ -28,7 +26,8 @@ size_t possible_stop_suffix(std::string_view text, const std::vector<std::string
 
 OutputStream::OutputStream(const Tokenizer& tokenizer, bool inside_think,
                            std::vector<std::string> stop, bool goes_on,
-                           std::optional<TaggedCalls> calls, std::optional<HarmonyReader> harmony)
+                           std::optional<CallTranslator> calls,
+                           std::optional<HarmonyReader> harmony)
     : tokenizer_(tokenizer),
       think_(tokenizer.think_tokens()),
       marks_(HarmonyTokens::of(tokenizer)),
@@ -40,10 +39,12 @@ OutputStream::OutputStream(const Tokenizer& tokenizer, bool inside_think,
       goes_on_(goes_on),
       stop_(std::move(stop)),
       decoder_(tokenizer, /*skip_special=*/true, goes_on && !inside_think),
-      thinking_(inside_think),
-      strip_newlines_(inside_think) {
+      thoughts_(think_ ? think_->header : ""),
+      thinking_(inside_think) {
   for (const std::string& s : stop_) stop_bytes_max_ = std::max(stop_bytes_max_, s.size());
-  if (inside_think) think_spans_.push_back({0, 0, false});
+  if (!inside_think) return;
+  think_spans_.push_back({0, 0, false});
+  thoughts_.begin_block(/*has_header=*/true);
 }
 
 std::vector<OutputStream::Piece> OutputStream::push(int32_t token) {
@@ -68,10 +69,24 @@ void OutputStream::push_plain(int32_t token, std::vector<Piece>& pieces) {
     if (!thinking_) think_spans_.push_back({end - 1, end, true});
     toggle(false, pieces);
     think_spans_.back().end = end;
+  } else if (const auto mark = calls_ ? calls_->mark_of(token) : ""; !mark.empty()) {
+    push_call_mark(mark, pieces);
   } else {
     add_text(decoder_.push(token), pieces);
     if (thinking_) think_spans_.back().end = end;
   }
+}
+
+// A call within thoughts ends them.
+void OutputStream::push_call_mark(std::string_view mark, std::vector<Piece>& pieces) {
+  if (thinking_) {
+    if (!calls_->opens_call(mark)) return;
+    toggle(false, pieces);
+  }
+  add_text(decoder_.finish(), pieces);
+  decoder_ = Tokenizer::StreamDecoder(tokenizer_, /*skip_special=*/true, /*goes_on=*/true);
+  strip_newlines_ = false;
+  if (!stopped_) add_calls(calls_->push(mark), pieces);
 }
 
 void OutputStream::push_harmony(int32_t token, std::vector<Piece>& pieces) {
@@ -119,20 +134,14 @@ void OutputStream::end_text(std::vector<Piece>& pieces) {
   if (!text.empty() && harmony_.push(text)) add_text(std::move(text), pieces);
 }
 
-// Adds the call that the harmony reader is in. Its arguments cannot end the call or add another
-// one: they are one JSON object, or else a JSON string of what the model wrote.
+// Adds the call that the harmony reader is in.
 void OutputStream::give_call(bool complete, std::vector<Piece>& pieces) {
   const std::string arguments = std::exchange(call_, {});
   if (stopped_) return;
+  const std::string& name = harmony_.function();
   std::string text = answer_.empty() ? "" : "\n";
-  text += std::string(kToolCallOpen) + "\n" + call_begin(harmony_.function());
-  if (complete) {
-    const bool has_none = arguments.find_first_not_of(" \t\r\n") == std::string::npos;
-    const auto parsed = parse_ordered_json(arguments, "arguments");
-    const bool is_object = parsed.ok() && parsed->is_object();
-    text += has_none ? "{}" : is_object ? arguments : dump_exact(OrderedJson(arguments));
-    text += "}\n" + std::string(kToolCallClose);
-  }
+  text += complete ? marked_call(call_json(name, call_arguments(arguments)))
+                   : std::string(kToolCallOpen) + "\n" + call_begin(name);
   add_mark(text, pieces);
 }
 
@@ -147,20 +156,23 @@ void OutputStream::toggle(bool thinking, std::vector<Piece>& pieces) {
   add_text(decoder_.finish(), pieces);
   if (calls_ && !thinking_ && !stopped_) add_calls(calls_->finish(/*ended=*/true), pieces);
   decoder_ = Tokenizer::StreamDecoder(tokenizer_, /*skip_special=*/true);
-  reasoning_tail_.clear();
   thinking_ = thinking;
-  strip_newlines_ = true;
-  if (thinking && !reasoning_.empty()) reasoning_tail_ = "\n";  // between two blocks of thoughts
+  strip_newlines_ = !thinking;
+  if (thinking) thoughts_.begin_block(/*has_header=*/false);
 }
 
 void OutputStream::add_text(std::string text, std::vector<Piece>& pieces) {
+  if (thinking_) {
+    std::string thoughts = thoughts_.push(text);
+    if (!thoughts.empty()) pieces.push_back({std::move(thoughts), true});
+    return;
+  }
   if (strip_newlines_) {
     text.erase(0, std::min(text.find_first_not_of('\n'), text.size()));
     if (text.empty()) return;
     strip_newlines_ = false;
   }
   if (text.empty()) return;
-  if (thinking_) return add_reasoning(text, pieces);
   if (marks_ && harmony_.part() == HarmonyPart::kCall) {
     call_ += text;
     return;
@@ -169,21 +181,11 @@ void OutputStream::add_text(std::string text, std::vector<Piece>& pieces) {
   calls_ ? add_calls(calls_->push(text), pieces) : add_answer(text, pieces);
 }
 
-void OutputStream::add_calls(std::vector<TaggedCalls::Piece> read, std::vector<Piece>& pieces) {
-  for (const TaggedCalls::Piece& piece : read) {
+void OutputStream::add_calls(std::vector<CallTranslator::Piece> read, std::vector<Piece>& pieces) {
+  for (const CallTranslator::Piece& piece : read) {
     if (stopped_) return;
     piece.is_call ? add_mark(piece.text, pieces) : add_answer(piece.text, pieces);
   }
-}
-
-void OutputStream::add_reasoning(const std::string& text, std::vector<Piece>& pieces) {
-  std::string grown = reasoning_tail_ + text;
-  const size_t content = grown.find_last_not_of('\n') + 1;  // 0 if there are newlines only
-  reasoning_tail_ = grown.substr(content);
-  grown.resize(content);
-  if (grown.empty()) return;
-  reasoning_ += grown;
-  pieces.push_back({std::move(grown), true});
 }
 
 void OutputStream::add_answer(const std::string& text, std::vector<Piece>& pieces) {
@@ -222,7 +224,7 @@ std::vector<OutputStream::Piece> OutputStream::finish(bool ended) {
 }
 
 size_t OutputStream::bytes() const {
-  return answer_.size() + reasoning_.size() + call_.size() + (calls_ ? calls_->held_bytes() : 0);
+  return answer_.size() + reasoning().size() + call_.size() + (calls_ ? calls_->held_bytes() : 0);
 }
 
 std::string OutputStream::raw_text() const {

@@ -2,10 +2,10 @@
 #include "model/tokenizer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <utility>
 
+#include "model/think_marks.h"
 #include "model/tokenizer/decoder_stream.h"
 #include "model/tokenizer/parts.h"
 #include "model/tokenizer/text.h"
@@ -108,14 +108,10 @@ int32_t Tokenizer::id_count() const {
 }
 
 std::optional<ThinkTokens> Tokenizer::think_tokens() const {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSpellings = {{
-      {"<think>", "</think>"},
-      {"[THINK]", "[/THINK]"},
-  }};
-  for (const auto& [open_text, close_text] : kSpellings) {
-    const AddedToken* open = impl_->parts.added_tokens.find(open_text);
-    const AddedToken* close = impl_->parts.added_tokens.find(close_text);
-    if (open != nullptr && close != nullptr) return ThinkTokens{open->id, close->id};
+  for (const ThinkMarks& marks : kThinkMarks) {
+    const AddedToken* open = impl_->parts.added_tokens.find(marks.open);
+    const AddedToken* close = impl_->parts.added_tokens.find(marks.close);
+    if (open != nullptr && close != nullptr) return ThinkTokens{open->id, close->id, marks.header};
   }
   return std::nullopt;
 }

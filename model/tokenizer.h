@@ -21,6 +21,7 @@ namespace cascade {
 struct ThinkTokens {
   int32_t open = -1;
   int32_t close = -1;
+  std::string_view header = {};  // what a block begins with (model/think_marks.h)
 };
 
 // The bytes of all tokens. A text is the bytes of its tokens one after another, without a space at
@@ -93,8 +94,8 @@ class Tokenizer {
   bool is_special(int32_t id) const;
   // One past the largest id.
   int32_t id_count() const;
-  // Added tokens "<think>" and "</think>", or "[THINK]" and "[/THINK]"; nullopt unless the model
-  // has both.
+  // The added tokens of the first of kThinkMarks that the model has both of; nullopt if there is
+  // none.
   std::optional<ThinkTokens> think_tokens() const;
 
   // Decodes a stream of ids into text, holding back bytes until they form whole code points, so

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "model/conversation.h"
 #include "model/harmony_reader.h"
+#include "model/thought_text.h"
 #include "wire/openai/chunk_routes.h"
 #include "wire/openai/response_stream.h"
 #include "wire/openai/responses.h"
@@ -77,30 +78,27 @@ Task<std::optional<Api::FoundOutput>> Api::find_output(Exchange& exchange, std::
 // The thoughts of an output; empty if there are none; nullopt if the client has left.
 Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chunk& output) {
   if (is_harmony_text(output.raw_text)) co_return harmony_thoughts(output.raw_text);
-  wire::DetokenizeRequest request;
-  request.skip_special = true;
   const auto size = static_cast<int32_t>(output.token_ids.size());
+  std::string thoughts;
   for (const ThinkSpan& span : output.think_spans) {
     // The think tokens around the thoughts are left out. Whether the first token is one is seen in
     // the text: the prompt may have opened the thoughts.
     const int32_t begin = span.begin == 0 ? 0 : std::clamp(span.begin + 1, 0, size);
     const int32_t end = std::clamp(span.closed ? span.end - 1 : span.end, begin, size);
-    request.token_ids.insert(request.token_ids.end(), output.token_ids.begin() + begin,
-                             output.token_ids.begin() + end);
+    if (begin == end) continue;
+    wire::DetokenizeRequest request;
+    request.skip_special = true;
+    request.token_ids.assign(output.token_ids.begin() + begin, output.token_ids.begin() + end);
+    wire::Message message = std::move(request);
+    const std::optional<wire::Message> answer = co_await exchange.call(std::move(message));
+    if (!answer) co_return std::nullopt;
+    const auto* reply = std::get_if<wire::DetokenizeReply>(&*answer);
+    if (reply == nullptr) co_return std::string();
+    const std::string_view text = thoughts_of_block(reply->text, output.raw_text);
+    if (!text.empty() && !thoughts.empty()) thoughts += '\n';
+    thoughts += text;
   }
-  if (request.token_ids.empty()) co_return std::string();
-  wire::Message message = std::move(request);
-  const std::optional<wire::Message> answer = co_await exchange.call(std::move(message));
-  if (!answer) co_return std::nullopt;
-  const auto* reply = std::get_if<wire::DetokenizeReply>(&*answer);
-  if (reply == nullptr) co_return std::string();
-  std::string_view text = reply->text;
-  for (const std::string_view opening : {"<think>", "[THINK]"}) {
-    const bool opens = output.think_spans.front().begin == 0 && text.starts_with(opening);
-    if (opens) text.remove_prefix(opening.size());
-  }
-  text.remove_prefix(std::min(text.find_first_not_of('\n'), text.size()));
-  co_return std::string(text.substr(0, text.find_last_not_of('\n') + 1));
+  co_return thoughts;
 }
 
 // The turns before a response, oldest first. If a turn is missing, `error` is set, unless missing

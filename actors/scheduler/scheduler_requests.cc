@@ -38,11 +38,11 @@ Status check_logit_bias(const std::vector<wire::LogitBias>& biases, int32_t voca
 }
 
 // What changes the calls in an answer; nullopt if they need no change, or no tools were given.
-std::optional<TaggedCalls> tagged_calls(const Model& model, const std::string& tools) {
+std::optional<CallTranslator> call_translator(const Model& model, const std::string& tools) {
   const CallForm form = model.templates.call_form();
   const bool needed = !tools.empty() && form != CallForm::kJson;
   if (!needed || HarmonyTokens::of(model.tokenizer)) return std::nullopt;
-  return TaggedCalls(form, ToolTypes(tools));
+  return CallTranslator(call_marks(form, model.tokenizer), ToolTypes(tools));
 }
 
 // Checks the ids that a client gave in place of a text.
@@ -246,7 +246,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.output = std::make_unique<OutputStream>(
       model_.tokenizer, harmony ? harmony->part() == HarmonyPart::kThoughts : request.inside_think,
       request.params.stop, wire::goes_on_with_text(request.params),
-      tagged_calls(model_, request.params.tools), harmony);
+      call_translator(model_, request.params.tools), harmony);
   if (request.sample.repetition_penalty != 1) {
     request.sample.history = request.prompt;
     request.sample.history_prompt_tokens = static_cast<int32_t>(tokens);

@@ -1,6 +1,8 @@
 // Ids are made up: templates that show them show the same ones for call and result.
-#include "model/call_history.h"
+#include "model/calls/call_history.h"
 
+#include <deque>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +10,12 @@
 #include "base/tool_call_parser.h"
 
 namespace cascade {
+
+std::string text_member(const OrderedJson& object, const char* key) {
+  if (!object.is_object()) return "";
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
 
 void calls_from_content(OrderedJson& message) {
   const auto found = message.find("content");
@@ -30,6 +38,31 @@ void calls_from_content(OrderedJson& message) {
   if (calls.empty()) return;
   message["content"] = text;
   message["tool_calls"] = std::move(calls);
+}
+
+void name_results(OrderedJson& messages) {
+  std::map<std::string, std::string> functions;  // of the calls without a result, by id
+  std::deque<std::string> order;                 // the ids, also of calls that have a result
+  for (OrderedJson& message : messages) {
+    const OrderedJson calls = message.value("tool_calls", OrderedJson::array());
+    for (const OrderedJson& call : calls) {
+      const std::string id = text_member(call, "id");
+      const bool has_function = call.is_object() && call.contains("function");
+      functions[id] = has_function ? text_member(call["function"], "name") : "";
+      order.push_back(id);
+    }
+    if (text_member(message, "role") != "tool") continue;
+    std::string id = text_member(message, "tool_call_id");
+    while (id.empty() && !order.empty()) {
+      if (functions.contains(order.front())) id = order.front();
+      order.pop_front();
+    }
+    const auto call = functions.find(id);
+    if (call == functions.end()) continue;
+    message["tool_call_id"] = id;
+    if (text_member(message, "name").empty()) message["name"] = call->second;
+    functions.erase(call);
+  }
 }
 
 }  // namespace cascade

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/tool_call_parser.h"
 #include "model/grammar/code_points.h"
+#include "model/mark_bytes.h"
 
 namespace cascade {
 namespace {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "model/harmony.h"
+#include "model/mark_bytes.h"
 
 namespace cascade {
 namespace {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "model/calls/call_translator.h"
 #include "model/harmony_reader.h"
-#include "model/tagged_calls.h"
 #include "tests/fuzz/input.h"
 #include "wire/frames.h"
 #include "wire/openai/chat.h"
@@ -63,20 +63,25 @@ void read_calls(std::string_view answer, bool is_cut) {
   CHECK(in_pieces == at_once);
 }
 
+constexpr std::array<CallForm, 9> kChangedForms = {
+    CallForm::kQwenTags, CallForm::kGlmTags,  CallForm::kGemma,
+    CallForm::kMistral,  CallForm::kGranite3, CallForm::kOlmo,
+    CallForm::kLfm,      CallForm::kLlama3,   CallForm::kLlama4};
+
 // Checks the same of calls that become calls of the common form.
 void change_calls(CallForm form, std::string_view answer, bool is_cut) {
-  const auto joined = [](const std::vector<TaggedCalls::Piece>& pieces) {
+  const auto joined = [](const std::vector<CallTranslator::Piece>& pieces) {
     std::string text;
-    for (const TaggedCalls::Piece& piece : pieces) text += piece.text;
+    for (const CallTranslator::Piece& piece : pieces) text += piece.text;
     return text;
   };
   const ToolTypes types(R"([{"function":{"name":"f","parameters":{"properties":{"a":{
       "type":"string"}}}}}])");
-  TaggedCalls whole(form, types);
+  CallTranslator whole(call_marks(form), types);
   std::string at_once = joined(whole.push(answer));
   at_once += joined(whole.finish(!is_cut));
   CHECK(is_utf8(at_once));
-  TaggedCalls pieces(form, types);
+  CallTranslator pieces(call_marks(form), types);
   std::string in_pieces;
   for (size_t begin = 0, size = 1; begin < answer.size(); begin += size, size = size % 7 + 1) {
     in_pieces += joined(pieces.push(answer.substr(begin, size)));
@@ -173,7 +178,7 @@ bool read_openai(Bytes input) {
   (void)read_or_refuse(openai::decode_chunk_update("chunk_0", body));
   for (const bool is_cut : {false, true}) {
     read_calls(answer, is_cut);
-    for (const CallForm form : {CallForm::kQwenTags, CallForm::kGlmTags}) {
+    for (const CallForm form : kChangedForms) {
       change_calls(form, answer, is_cut);
     }
   }

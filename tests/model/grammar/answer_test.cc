@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/tool_call_parser.h"
 #include "model/grammar/output_constraint.h"
+#include "model/mark_bytes.h"
 #include "model/output_stream.h"
 #include "tests/model/grammar/grammar_testing.h"
 #include "tests/model/harmony_testing.h"

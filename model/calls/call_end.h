@@ -1,0 +1,43 @@
+// Where a call ends.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "model/calls/call_marks.h"
+
+namespace cascade {
+
+// Finds the end of a call in a text that grows, and looks at each byte once. A mark that is a
+// special token always ends the call. A mark that is text ends it outside of values only, which may
+// have any text. A call without such a mark ends with the bracket that its first bracket needs. One
+// call, one thread; must not outlive the marks.
+class CallEnd {
+ public:
+  // `body`: where the text after the opening mark begins.
+  CallEnd(const CallMarks& marks, size_t body) : marks_(marks), at_(body) {}
+
+  struct Found {
+    size_t body;  // where the body ends
+    size_t call;  // where the call, with its closing mark, ends
+  };
+  // `text` is the text of the call before, and what came since. nullopt if the end has not come.
+  std::optional<Found> find(std::string_view text);
+
+ private:
+  enum class Seen { kNothing, kEnd, kHalf };
+  std::optional<Found> find_after_values(std::string_view text);
+  std::optional<Found> find_mark_or_bracket(std::string_view text);
+  Seen see_mark(std::string_view rest, Found& found);
+  bool see_bracket(char byte);
+  bool is_quote(char byte) const;
+
+  const CallMarks& marks_;
+  size_t at_;              // what is before it was looked at; may be one byte beyond the text
+  bool in_value_ = false;  // whether the tag of a value is open
+  char quote_ = 0;         // of the string that is open; 0: none
+  int depth_ = 0;          // of brackets
+};
+
+}  // namespace cascade

@@ -1,0 +1,83 @@
+// Both forms are a name and members in brackets.
+#include "model/calls/relaxed_body.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text_edges.h"
+#include "model/calls/call_json.h"
+#include "model/calls/call_marks.h"
+#include "model/calls/relaxed_text.h"
+#include "model/mark_bytes.h"
+
+namespace cascade {
+namespace {
+
+constexpr std::string_view kStringMark = "<|\"|>";
+
+// `text` with kMarkByte for each mark of a string, and without other marks. If the model has such a
+// token, its spelling is no mark.
+std::string with_string_marks(std::string_view text) {
+  std::string mark = mark_bytes(kStringMark);
+  if (text.find(mark) == text.npos) mark = kStringMark;
+  std::string out;
+  for (size_t at; (at = text.find(mark)) != text.npos; text.remove_prefix(at + mark.size())) {
+    out += without_marks(text.substr(0, at)) + kMarkByte;
+  }
+  return out + without_marks(text);
+}
+
+// A name of a function, or of what it belongs to.
+bool is_function_name(std::string_view name) {
+  constexpr std::string_view kNever = " \t\r\n\"'`,;:=<>[]{}()";
+  return !name.empty() && name.find_first_of(kNever) == name.npos;
+}
+
+RelaxedText::Bare values_of(const std::string& function, const ToolTypes& types) {
+  return [&function, &types](const std::string& member, const std::string& text) {
+    return types.value(function, member, text);
+  };
+}
+
+}  // namespace
+
+std::vector<std::string> read_gemma(std::string_view body, const ToolTypes& types) {
+  constexpr std::string_view kPrefix = "call:";
+  const std::string marked = with_string_marks(trimmed(body));
+  RelaxedText text(marked);
+  if (text.rest().starts_with(kPrefix)) text.skip_bytes(kPrefix.size());
+  const std::string name(trimmed(text.take_until("{(")));
+  if (name.empty()) return {};
+  const bool is_python = text.rest().starts_with('(');
+  const std::string written = without_marks(text.rest());
+  text.skip_bytes(1);
+  const auto arguments = text.members(is_python ? ')' : '}', values_of(name, types));
+  return {call_json(name, arguments ? dump_exact(*arguments) : call_arguments(written))};
+}
+
+std::vector<std::string> read_pythonic(std::string_view body, const ToolTypes& types,
+                                       bool only_known) {
+  std::vector<std::string> calls;
+  const std::string plain = without_marks(body);
+  RelaxedText text(plain);
+  if (text.take('[')) text.skip(kBlanks);
+  while (!text.at_end() && !text.rest().starts_with(']')) {
+    const RelaxedText begin = text;
+    const std::string name = text.take_until("(\n");
+    std::optional<OrderedJson> arguments;
+    const bool may_count = !only_known || types.has(name);
+    if (may_count && is_function_name(name) && text.take('(')) {
+      arguments = text.members(')', values_of(name, types));
+    }
+    if (arguments) {
+      calls.push_back(call_json(name, dump_exact(*arguments)));
+    } else {
+      text = begin;
+      (void)text.take_until("\n");
+    }
+    text.skip(" \t\r\n,;");
+  }
+  return calls;
+}
+
+}  // namespace cascade
