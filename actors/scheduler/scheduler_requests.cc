@@ -162,6 +162,7 @@ void SchedulerCore::encode_request(Request& request) {
   job.job = jobs_.next();
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   job.thinking = request.params.thinking;
+  job.reasoning_effort = request.params.reasoning_effort;
   job.tools = request.params.tools;
   job.grammar = request.params.grammar;
   if (request.params.prompt || !request.params.prompt_token_ids.empty()) {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/attention_mode.h"
+#include "wire/conversation_rules.h"
 #include "wire/openai/json_text.h"
 #include "wire/request_rules.h"
 
@@ -82,7 +83,7 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
 }
 
 void read_thinking(Fields& fields, wire::GenerateRequest& request) {
-  if (const auto effort = fields.text("reasoning_effort")) set_effort(*effort, request);
+  read_effort(fields, "reasoning_effort", request);
   if (const auto enabled = fields.boolean("enable_thinking")) request.thinking = *enabled;
   if (const OrderedJson* arguments = fields.object("chat_template_kwargs")) {
     Fields inner(*arguments, fields.path("chat_template_kwargs."));
@@ -187,8 +188,14 @@ void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequ
   fields.fail(inner.status());
 }
 
-void set_effort(const std::string& effort, wire::GenerateRequest& request) {
-  request.thinking = effort != "none";
+std::optional<std::string> read_effort(Fields& fields, std::string_view key,
+                                       wire::GenerateRequest& request) {
+  const auto effort = fields.text(key);
+  if (!effort) return std::nullopt;
+  fields.fail(wire::check_reasoning_effort(fields.path(key), effort));
+  request.thinking = *effort != "none";
+  request.reasoning_effort = effort;
+  return effort;
 }
 
 Status check_generation(const wire::GenerateRequest& request, const std::string& grammar_param) {
