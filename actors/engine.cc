@@ -109,6 +109,7 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
     return done;
   }
   ConversationContext context = {model.tokenizer, model.templates, job.thinking, job.now_unix_s};
+  context.reasoning_effort = job.reasoning_effort;
   if (!job.tools.empty()) {
     auto tools = parse_ordered_json(job.tools, "tools");
     if (!tools.ok()) {

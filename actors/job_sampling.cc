@@ -42,7 +42,7 @@ Result<OutputConstraint> constraint_of(const Model& model, std::shared_ptr<Share
                                        const wire::Constraint& spec) {
   const GrammarVocabulary& vocabulary = *model.grammar_vocabulary();
   // The thoughts of harmony are in the grammar.
-  const bool in_grammar = vocabulary.form == AnswerForm::kHarmony;
+  const bool in_grammar = has_thoughts(vocabulary.form);
   const Thoughts thoughts = in_grammar          ? Thoughts::kNone
                             : spec.inside_think ? Thoughts::kBegun
                             : spec.may_think    ? Thoughts::kMayCome

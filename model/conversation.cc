@@ -61,6 +61,7 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
   variables["documents"] = nullptr;
   variables["add_generation_prompt"] = add_generation_prompt;
   if (context.thinking) variables["enable_thinking"] = *context.thinking;
+  if (context.reasoning_effort) variables["reasoning_effort"] = *context.reasoning_effort;
   return chosen->render(std::move(variables), context.now_unix_s);
 }
 

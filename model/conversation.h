@@ -30,7 +30,8 @@ struct ConversationContext {
   const ModelTemplates& templates;
   std::optional<bool> thinking;  // the template's enable_thinking; absent: not set
   int64_t now_unix_s = 0;
-  OrderedJson tools = nullptr;  // for the template: an array, or null
+  OrderedJson tools = nullptr;                    // for the template: an array, or null
+  std::optional<std::string> reasoning_effort{};  // the template's; absent: not set
 };
 
 // The conversation with the generation prompt, ready for the model to answer. A message with

@@ -278,7 +278,7 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
 
 const Result<GrammarVocabulary>& Model::grammar_vocabulary() const {
   return lazy_vocabulary->get(tokenizer, generation.end_tokens,
-                              static_cast<size_t>(config.vocab_size));
+                              static_cast<size_t>(config.vocab_size), templates.call_form());
 }
 
 Digest Model::root_key(std::string_view tenant) const {

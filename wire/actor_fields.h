@@ -26,6 +26,7 @@ void fields(A& a, M& m) {
   a.numbers("token_ids", m.token_ids);
   a.required("goes_on", m.goes_on);
   a.optional("thinking", m.thinking);
+  a.optional("reasoning_effort", m.reasoning_effort);
   a.required("now_unix_s", m.now_unix_s);
   a.optional("grammar", m.grammar);
 }

@@ -41,8 +41,9 @@ struct EncodeJob {
   std::vector<int32_t> token_ids{};
   bool goes_on = false;  // kPrompt: the answer continues the last message, the assistant's
   std::optional<bool> thinking;
-  int64_t now_unix_s = 0;          // for strftime_now
-  std::optional<Grammar> grammar;  // kPrompt, kRaw: it is only checked
+  std::optional<std::string> reasoning_effort;  // as in GenerateRequest
+  int64_t now_unix_s = 0;                       // for strftime_now
+  std::optional<Grammar> grammar;               // kPrompt, kRaw: it is only checked
 };
 
 struct EncodeDone {

@@ -45,6 +45,15 @@ Status check_json_array(const std::string& field, const std::string& text) {
   return good ? Status() : invalid_argument(field, "must be a JSON array of objects");
 }
 
+Status check_reasoning_effort(const std::string& field, const std::optional<std::string>& effort) {
+  if (!effort) return {};
+  const bool good = std::ranges::all_of(
+      *effort, [](char c) { return (c >= 'a' && c <= 'z') || c == '_' || c == '-'; });
+  if (good && !effort->empty() && effort->size() <= kReasoningEffortBytesMax) return {};
+  return invalid_argument(field, "must have 1 to " + std::to_string(kReasoningEffortBytesMax) +
+                                     " characters, each a to z, _ or -, such as \"high\"");
+}
+
 Status check_last_message(const std::vector<ChatMessage>& messages,
                           const std::optional<bool>& goes_on) {
   const ChatMessage& last = messages.back();

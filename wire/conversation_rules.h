@@ -24,6 +24,9 @@ Status check_json_array(const std::string& field, const std::string& text);
 Status check_last_message(const std::vector<ChatMessage>& messages,
                           const std::optional<bool>& goes_on);
 
+// `effort`: absent, or 1 to 32 characters of a to z, _ and -. Models differ in the words they know.
+Status check_reasoning_effort(const std::string& field, const std::optional<std::string>& effort);
+
 // Whether the answer continues a text that the prompt ends with: a raw prompt, or the assistant's
 // last message.
 bool goes_on_with_text(const GenerateRequest& request);

@@ -53,6 +53,7 @@ void fields(A& a, M& m) {
   a.optional("stop", m.stop);
   a.optional("ignore_eos", m.ignore_eos);
   a.optional("thinking", m.thinking);
+  a.optional("reasoning_effort", m.reasoning_effort);
   a.optional("retain_output", m.retain_output);
   a.optional("think_policy", m.think_policy);
   a.optional("stream", m.stream);
@@ -140,6 +141,7 @@ void fields(A& a, M& m) {
   a.optional("messages", m.messages);
   a.optional("prompt", m.prompt);
   a.optional("thinking", m.thinking);
+  a.optional("reasoning_effort", m.reasoning_effort);
   a.optional("stream", m.stream);
   a.optional("timeout_ms", m.timeout_ms);
 }
@@ -215,6 +217,7 @@ void fields(A& a, M& m) {
   a.optional("thinking", m.thinking);
   a.optional("tools", m.tools);
   a.optional("continue_final_message", m.continue_final_message);
+  a.optional("reasoning_effort", m.reasoning_effort);
 }
 
 template <class A, Is<DeltaCredit> M>

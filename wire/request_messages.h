@@ -71,7 +71,9 @@ struct GenerateRequest {
   SamplingParams sampling;
   std::vector<std::string> stop;  // <= 16 strings of 1..256 bytes
   bool ignore_eos = false;
-  std::optional<bool> thinking;             // the template's enable_thinking; absent: its default
+  std::optional<bool> thinking;  // the template's enable_thinking; absent: its default
+  // The template's reasoning_effort, e.g. "low": 1 to 32 characters of a to z, _ and -.
+  std::optional<std::string> reasoning_effort;
   bool retain_output = false;               // also called retain_output_cache
   std::optional<ThinkPolicy> think_policy;  // absent: the daemon's (--think-policy)
   bool stream = false;
@@ -206,8 +208,9 @@ struct PrefixCache {
   std::vector<ChunkRef> chunks;  // system? (context | output)*
   std::vector<ChatMessage> messages;
   std::optional<std::string> prompt;
-  std::optional<bool> thinking;  // as in GenerateRequest
-  bool stream = false;           // Progress is wanted
+  std::optional<bool> thinking;  // this and the next field: as in GenerateRequest
+  std::optional<std::string> reasoning_effort;
+  bool stream = false;  // Progress is wanted
   int64_t timeout_ms = 0;
 };
 
@@ -294,6 +297,7 @@ struct ApplyTemplateRequest {
   std::optional<bool> thinking;  // this and the following fields: as in GenerateRequest
   std::string tools;
   std::optional<bool> continue_final_message{};
+  std::optional<std::string> reasoning_effort{};
 };
 
 // Lets the generation `target` of the same client send that many more Deltas. Answered with Ack;

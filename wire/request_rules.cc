@@ -332,6 +332,7 @@ Status check_request(const GenerateRequest& request) {
         check_between<int32_t>("delta_credit", *request.delta_credit, 0, kDeltaCreditMax));
   }
   RETURN_IF_ERROR(check_grammar(request));
+  RETURN_IF_ERROR(check_reasoning_effort("reasoning_effort", request.reasoning_effort));
   RETURN_IF_ERROR(check_attention(request.attention));
   return check_stop(request.stop);
 }
@@ -379,6 +380,7 @@ Status check_request(const ChunkUpdate& request) {
 Status check_request(const PrefixCache& request) {
   RETURN_IF_ERROR(check_prompt(request));
   RETURN_IF_ERROR(check_tool_calls(request.messages));
+  RETURN_IF_ERROR(check_reasoning_effort("reasoning_effort", request.reasoning_effort));
   if (request.chunks.empty() || request.chunks.back().type != ChunkType::kQuery) return {};
   return invalid_argument(element("chunks", request.chunks.size() - 1, ".type"),
                           "a prefix must not have a query");
@@ -431,6 +433,7 @@ Status check_request(const ApplyTemplateRequest& request) {
   RETURN_IF_ERROR(check_roles(request.messages));
   RETURN_IF_ERROR(check_last_message(request.messages, request.continue_final_message));
   RETURN_IF_ERROR(check_tool_calls(request.messages));
+  RETURN_IF_ERROR(check_reasoning_effort("reasoning_effort", request.reasoning_effort));
   return check_json_array("tools", request.tools);
 }
 

@@ -19,6 +19,7 @@ inline constexpr double kLogitBiasMax = 100;      // the minimum is minus this
 inline constexpr size_t kLogitBiasesMax = 1024;
 inline constexpr int32_t kTopLogprobsMax = 20;
 inline constexpr size_t kAttentionBytesMax = 64;  // no mode has a longer text
+inline constexpr size_t kReasoningEffortBytesMax = 32;
 inline constexpr size_t kNameBytesMax = 128;
 // The largest note of a program about one turn: the whole registry of a tenant has room for 512
 // MiB.

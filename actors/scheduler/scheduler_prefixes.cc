@@ -12,6 +12,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   request.messages = std::move(params.messages);
   request.prompt = std::move(params.prompt);
   request.thinking = params.thinking;
+  request.reasoning_effort = std::move(params.reasoning_effort);
   request.stream = params.stream;
   request.timeout_ms = params.timeout_ms;
   accept(client, id, std::move(request), /*prefix=*/true);

@@ -7,6 +7,7 @@
 #include "actors/scheduler/sample_spec.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
+#include "model/grammar/compile.h"
 #include "model/harmony.h"
 #include "wire/conversation_rules.h"
 #include "wire/request_rules.h"
@@ -37,11 +38,16 @@ Status check_logit_bias(const std::vector<wire::LogitBias>& biases, int32_t voca
   return {};
 }
 
-// What changes the calls in an answer; nullopt if they need no change, or no tools were given.
-std::optional<CallTranslator> call_translator(const Model& model, const std::string& tools) {
+// What changes the calls in an answer; nullopt if they need no change, or there cannot be any.
+std::optional<CallTranslator> call_translator(const Model& model,
+                                              const wire::GenerateRequest& params) {
   const CallForm form = model.templates.call_form();
-  const bool needed = !tools.empty() && form != CallForm::kJson;
-  if (!needed || HarmonyTokens::of(model.tokenizer)) return std::nullopt;
+  if (form == CallForm::kJson || HarmonyTokens::of(model.tokenizer)) return std::nullopt;
+  const bool has_parts = params.grammar && params.grammar->kind == GrammarKind::kParts;
+  const std::string tools = !params.tools.empty() ? params.tools
+                            : has_parts           ? tools_of_parts(params.grammar->schema)
+                                                  : "";
+  if (tools.empty()) return std::nullopt;
   return CallTranslator(call_marks(form, model.tokenizer), ToolTypes(tools));
 }
 
@@ -162,6 +168,7 @@ void SchedulerCore::encode_request(Request& request) {
   job.job = jobs_.next();
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   job.thinking = request.params.thinking;
+  job.reasoning_effort = request.params.reasoning_effort;
   job.tools = request.params.tools;
   job.grammar = request.params.grammar;
   if (request.params.prompt || !request.params.prompt_token_ids.empty()) {
@@ -246,7 +253,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.output = std::make_unique<OutputStream>(
       model_.tokenizer, harmony ? harmony->part() == HarmonyPart::kThoughts : request.inside_think,
       request.params.stop, wire::goes_on_with_text(request.params),
-      call_translator(model_, request.params.tools), harmony);
+      call_translator(model_, request.params), harmony);
   if (request.sample.repetition_penalty != 1) {
     request.sample.history = request.prompt;
     request.sample.history_prompt_tokens = static_cast<int32_t>(tokens);

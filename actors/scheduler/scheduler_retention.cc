@@ -121,6 +121,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     job.messages.back().reasoning = request.output->reasoning();
   }
   job.thinking = request.params.thinking;
+  job.reasoning_effort = request.params.reasoning_effort;
   job.tools = request.params.tools;
   idle_.tokenize(std::move(job), std::move(next));
   return entry.chunk.id;

@@ -334,11 +334,11 @@ Result<wire::DetokenizeReply> Client::detokenize(wire::DetokenizeRequest request
   return call<wire::DetokenizeReply>(std::move(request));
 }
 
-Result<wire::ApplyTemplateReply> Client::apply_template(std::vector<ChatMessage> messages,
-                                                        std::optional<bool> thinking,
-                                                        std::string tools) {
-  return call<wire::ApplyTemplateReply>(
-      wire::ApplyTemplateRequest{std::move(messages), thinking, std::move(tools)});
+Result<wire::ApplyTemplateReply> Client::apply_template(
+    std::vector<ChatMessage> messages, std::optional<bool> thinking, std::string tools,
+    std::optional<std::string> reasoning_effort) {
+  return call<wire::ApplyTemplateReply>(wire::ApplyTemplateRequest{
+      std::move(messages), thinking, std::move(tools), std::nullopt, std::move(reasoning_effort)});
 }
 
 Result<wire::EventsReply> Client::events(wire::EventsRequest request) {

@@ -167,10 +167,11 @@ class Client {
   Result<wire::DetokenizeReply> detokenize(std::vector<int32_t> token_ids,
                                            bool skip_special = false, bool pieces = false);
   Result<wire::DetokenizeReply> detokenize(wire::DetokenizeRequest request);
-  // The prompt that a conversation makes, as text and as ids. `tools` is as in GenerateRequest.
-  Result<wire::ApplyTemplateReply> apply_template(std::vector<ChatMessage> messages,
-                                                  std::optional<bool> thinking = std::nullopt,
-                                                  std::string tools = {});
+  // The prompt that a conversation makes, as text and as ids. The other arguments are as in
+  // GenerateRequest.
+  Result<wire::ApplyTemplateReply> apply_template(
+      std::vector<ChatMessage> messages, std::optional<bool> thinking = std::nullopt,
+      std::string tools = {}, std::optional<std::string> reasoning_effort = std::nullopt);
 
   // The calls below have the names of the earlier Python library and do the same things.
 

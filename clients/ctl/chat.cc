@@ -16,6 +16,7 @@
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/usage_text.h"
 #include "clients/ctl/word_wrap.h"
+#include "wire/conversation_rules.h"
 
 namespace cascade::ctl {
 namespace {
@@ -108,6 +109,7 @@ void ChatSession::run(const ChatCommand& command) {
     case ChatVerb::kChunks: return list_chunks();
     case ChatVerb::kStats: return show_stats();
     case ChatVerb::kThink: return set_thinking(command.argument);
+    case ChatVerb::kEffort: return set_effort(command.argument);
     case ChatVerb::kClear: return begin_anew();
     case ChatVerb::kHelp: return show_help();
   }
@@ -272,6 +274,16 @@ void ChatSession::set_thinking(const std::string& mode) {
   settings_.params.thinking = mode != "off";
   thoughts_ = mode == "hide" ? Thoughts::kHidden : Thoughts::kShown;
   remark("thinking: " + mode);
+}
+
+void ChatSession::set_effort(const std::string& level) {
+  std::optional<std::string> effort;
+  if (!level.empty()) effort = level;
+  if (const Status known = wire::check_reasoning_effort("/effort", effort); !known.ok()) {
+    return fail(known.error());
+  }
+  settings_.params.reasoning_effort = std::move(effort);
+  remark("reasoning effort: " + (level.empty() ? "the model's default" : level));
 }
 
 void ChatSession::show_help() {

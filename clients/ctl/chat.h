@@ -65,6 +65,7 @@ class ChatSession {
   void show_stats();
   void show_help();
   void set_thinking(const std::string& mode);
+  void set_effort(const std::string& level);
   Result<Chunk> find_output(const std::string& which);
   void print_list(const std::vector<client::ChunkInfo>& chunks, const std::string& table);
   client::Client& client_;

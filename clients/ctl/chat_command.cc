@@ -20,7 +20,7 @@ struct Command {
   std::string_view help;  // empty: another name of the command above
 };
 
-constexpr std::array<Command, 18> kCommands = {{
+constexpr std::array<Command, 19> kCommands = {{
     {"/system", ChatVerb::kSystem, Argument::kOptional, "TEXT",
      "set the system prompt; without TEXT: remove it"},
     {"/context", ChatVerb::kContext, Argument::kRequired, "TEXT", "add a text to the next turn"},
@@ -39,6 +39,8 @@ constexpr std::array<Command, 18> kCommands = {{
     {"/stats", ChatVerb::kStats, Argument::kNone, "", "show what the daemon holds and did"},
     {"/think", ChatVerb::kThink, Argument::kRequired, "on|off|hide",
      "think and show it; do not think; think but do not show it"},
+    {"/effort", ChatVerb::kEffort, Argument::kOptional, "LEVEL",
+     "how much the model reasons, such as low or high; without LEVEL: its default"},
     {"/clear", ChatVerb::kClear, Argument::kNone, "",
      "begin a new conversation; the system prompt stays, and nothing is deleted"},
     {"/help", ChatVerb::kHelp, Argument::kNone, "", "show this"},
@@ -145,6 +147,7 @@ std::vector<std::string> completions(std::string_view line,
   // the command has its argument already
   if (word.find_first_of(kBlanks) != std::string_view::npos) return {};
   if (command->verb == ChatVerb::kThink) return starting_with(word, {"on", "off", "hide"});
+  if (command->verb == ChatVerb::kEffort) return starting_with(word, {"low", "medium", "high"});
   if (command->verb == ChatVerb::kOutput) return starting_with(word, {"all"});
   if (command->argument_name == "N|ID") return starting_with(word, output_ids);
   return {};

@@ -24,6 +24,7 @@ enum class ChatVerb {
   kChunks,
   kStats,
   kThink,
+  kEffort,
   kClear,
   kHelp,
   kBye

@@ -38,6 +38,7 @@ constexpr Words kFields[] = {
     {"priority_ms", "--priority-for"},
     {"prompt_priority", "--prompt-priority"},
     {"prompt_priority_ms", "--prompt-priority-for"},
+    {"reasoning_effort", "--reasoning-effort"},
     {"retain_output", "--retain"},
     {"reuse", "--no-reuse"},
     {"sampling.frequency_penalty", "--frequency-penalty"},

@@ -121,6 +121,11 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
       .add_flag_callback(
           "--no-think", [&params] { params.thinking = false; }, "Ask the model not to think")
       ->excludes(think);
+  command
+      .add_option("--reasoning-effort", params.reasoning_effort,
+                  "How much the model reasons, in its own words, such as low, medium or high "
+                  "(default: the model's)")
+      ->check(text());
   const auto set_policy = [&params](const std::string& name) {
     params.think_policy = think_policy_from_string(name);
   };

@@ -3,20 +3,38 @@
 
 #include <utility>
 
-#include "base/exact_number.h"
-#include "base/json.h"
-#include "base/tool_call_parser.h"
+#include "model/calls/call_json.h"
 #include "model/grammar/code_points.h"
 #include "model/mark_bytes.h"
 
 namespace cascade {
 namespace {
 
-GrammarNodeId tagged_call(GrammarBuilder& builder, const CallGrammar& call) {
-  const std::string name = dump_exact(OrderedJson(call.function));
-  return builder.sequence(
-      {builder.text(std::string(kToolCallOpen) + "\n{\"name\": " + name + ", \"arguments\": "),
-       call.arguments, builder.text("}\n" + std::string(kToolCallClose))});
+// What is around the arguments of a call, and between two calls.
+struct CallFrame {
+  std::string before, after, between;
+};
+
+CallFrame frame_of(AnswerForm form, const std::string& function) {
+  switch (form) {
+    case AnswerForm::kGemma:
+      return {mark_bytes("<|tool_call>") + "call:" + function, mark_bytes("<tool_call|>"), ""};
+    case AnswerForm::kMistral:
+      return {mark_bytes("[TOOL_CALLS]") + function + mark_bytes("[ARGS]"), "", ""};
+    case AnswerForm::kLlama3:
+      return {"{\"name\": " + dump_exact(OrderedJson(function)) + ", \"parameters\": ", "}", "; "};
+    case AnswerForm::kTagged:
+    case AnswerForm::kHarmony: break;
+  }
+  return {std::string(kToolCallOpen) + "\n" + call_begin(function),
+          "}\n" + std::string(kToolCallClose), "\n"};
+}
+
+GrammarNodeId framed_call(GrammarBuilder& builder, AnswerForm form, const CallGrammar& call) {
+  const CallFrame frame = frame_of(call_form_of(form, call.function), call.function);
+  std::vector<GrammarNodeId> parts = {builder.text(frame.before), call.arguments};
+  if (!frame.after.empty()) parts.push_back(builder.text(frame.after));
+  return builder.sequence(std::move(parts));
 }
 
 const std::string& channel_mark() {
@@ -50,17 +68,26 @@ GrammarNodeId harmony_thoughts(GrammarBuilder& builder) {
 
 }  // namespace
 
+AnswerForm call_form_of(AnswerForm form, std::string_view function) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/";
+  const bool is_plain = function.find_first_not_of(kPlain) == function.npos;
+  const bool has_marks = form == AnswerForm::kGemma || form == AnswerForm::kMistral;
+  return has_marks && !is_plain ? AnswerForm::kTagged : form;
+}
+
 GrammarNodeId add_calls(GrammarBuilder& builder, AnswerForm form,
                         const std::vector<CallGrammar>& calls, uint32_t max) {
   std::vector<GrammarNodeId> nodes;
   nodes.reserve(calls.size());
   const bool is_harmony = form == AnswerForm::kHarmony;
   for (const CallGrammar& call : calls) {
-    nodes.push_back(is_harmony ? harmony_call(builder, call) : tagged_call(builder, call));
+    nodes.push_back(is_harmony ? harmony_call(builder, call) : framed_call(builder, form, call));
   }
   const GrammarNodeId one = builder.choice(std::move(nodes));
   if (is_harmony || max == 1) return one;
-  const GrammarNodeId next = builder.sequence({builder.text("\n"), one});
+  const std::string between = frame_of(form, "").between;
+  const GrammarNodeId next = between.empty() ? one : builder.sequence({builder.text(between), one});
   const uint32_t more = max == GrammarNode::kUnbounded ? max : max - 1;
   return builder.sequence({one, builder.repeat(next, 0, more)});
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/grammar/answer_form.h"
@@ -15,6 +16,10 @@ struct CallGrammar {
   std::string function;
   GrammarNodeId arguments = 0;
 };
+
+// The form in which a model of `form` is to write a call of this function: kTagged if its own form
+// cannot spell the name.
+AnswerForm call_form_of(AnswerForm form, std::string_view function);
 
 // Calls of these functions, at most `max` of them (at least 1; GrammarNode::kUnbounded: any
 // number), one after another. A model that writes harmony ends its generation after one call.

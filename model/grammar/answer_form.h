@@ -9,6 +9,15 @@ enum class AnswerForm {
   kTagged,
   // A list of messages, each in a channel (model/harmony.h).
   kHarmony,
+  // As kTagged, but calls are those of this form (model/calls/call_form.h); the marks are tokens.
+  kGemma,
+  kMistral,
+  kLlama3,
 };
+
+// Whether thoughts are a part of what a grammar describes. Otherwise it begins after them.
+inline bool has_thoughts(AnswerForm form) {
+  return form == AnswerForm::kHarmony;
+}
 
 }  // namespace cascade

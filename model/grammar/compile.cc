@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/exact_number.h"
 #include "base/utf8.h"
 #include "model/grammar/answer.h"
 #include "model/grammar/pattern.h"
@@ -22,10 +23,26 @@ bool is_harmony_name(std::string_view name) {
          name != "all";
 }
 
+// Makes a schema that allows anything allow objects only: other arguments cannot be told from the
+// frame of a call.
+void make_object(OrderedJson& schema) {
+  if (schema == true) schema = OrderedJson::object();
+  if (!schema.is_object()) return;
+  for (const char* key : {"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"}) {
+    if (schema.contains(key)) return;
+  }
+  schema["type"] = "object";
+}
+
 class PartsCompiler {
  public:
   PartsCompiler(GrammarBuilder& builder, std::string_view field, AnswerForm form, size_t& work)
-      : builder_(builder), pieces_(builder), field_(field), form_(form), work_(work) {}
+      : builder_(builder),
+        pieces_(builder),
+        gemma_pieces_(builder, ValueForm::kGemma),
+        field_(field),
+        form_(form),
+        work_(work) {}
 
   Result<GrammarNodeId> compile_whole(const OrderedJson& part) {
     std::vector<GrammarNodeId> texts, calls;
@@ -66,7 +83,7 @@ class PartsCompiler {
     const std::string& kind = member.key();
     const OrderedJson& value = member.value();
     const std::string inside = place + "/" + utf8_replace_malformed(kind.substr(0, 20));
-    if (kind == "json_schema") return schema(part, inside);
+    if (kind == "json_schema") return schema(part, inside, pieces_);
     if (part.contains("tool_calls")) {
       return error(place,
                    "has tool_calls, which may only be the whole, or one of the parts of an "
@@ -132,7 +149,11 @@ class PartsCompiler {
                    "has a name that this model cannot write: it may have letters, digits and "
                    "_ - . : / only, and not be assistant, user or all");
     }
+    const AnswerForm form = call_form_of(form_, made.function);
     OrderedJson document = {{"json_schema", function["parameters"]}};
+    if (form == AnswerForm::kGemma || form == AnswerForm::kMistral || form == AnswerForm::kLlama3) {
+      make_object(document["json_schema"]);
+    }
     for (const auto& [name, value] : function.items()) {
       if (name == "schema_name" && value.is_string()) {
         document["name"] = value;
@@ -140,7 +161,8 @@ class PartsCompiler {
         return error(place, "may have a name, parameters and a schema_name, and nothing else");
       }
     }
-    ASSIGN_OR_RETURN(made.arguments, schema(document, place + "/parameters"));
+    JsonPieces& pieces = form == AnswerForm::kGemma ? gemma_pieces_ : pieces_;
+    ASSIGN_OR_RETURN(made.arguments, schema(document, place + "/parameters", pieces));
     return made;
   }
 
@@ -154,7 +176,8 @@ class PartsCompiler {
     return builder_.terminal(add_texts(builder_.bytes(), *dfa, TextForm::kPlain));
   }
 
-  Result<GrammarNodeId> schema(const OrderedJson& part, const std::string& place) {
+  Result<GrammarNodeId> schema(const OrderedJson& part, const std::string& place,
+                               JsonPieces& pieces) {
     std::string named = "#" + place;
     for (const auto& [key, value] : part.items()) {
       if (key == "json_schema") continue;
@@ -166,7 +189,7 @@ class PartsCompiler {
       }
       named = value.get<std::string>() + "#";
     }
-    auto node = add_schema(builder_, pieces_, part.at("json_schema"), field_, work_);
+    auto node = add_schema(builder_, pieces, part.at("json_schema"), field_, work_);
     if (node.ok()) return node;
     // The message of a schema's error begins with a pointer within the schema.
     const std::string& message = node.error().message;
@@ -203,13 +226,32 @@ class PartsCompiler {
   }
 
   GrammarBuilder& builder_;
-  JsonPieces pieces_;
+  JsonPieces pieces_, gemma_pieces_;
   const std::string_view field_;
   const AnswerForm form_;
   size_t& work_;
 };
 
 }  // namespace
+
+std::string tools_of_parts(std::string_view text) {
+  const auto json = parse_ordered_json(text, "grammar", {kGrammarBytesMax, kGrammarDepthMax});
+  if (!json.ok()) return "";
+  OrderedJson tools = OrderedJson::array();
+  std::vector<const OrderedJson*> parts = {&*json};
+  while (!parts.empty()) {
+    const OrderedJson& part = *parts.back();
+    parts.pop_back();
+    if (!part.is_object()) continue;
+    for (const OrderedJson& function : part.value("tool_calls", OrderedJson::array())) {
+      tools.push_back({{"type", "function"}, {"function", function}});
+    }
+    const auto choices = part.find("any_of");
+    if (choices == part.end() || !choices->is_array()) continue;
+    for (const OrderedJson& choice : *choices) parts.push_back(&choice);
+  }
+  return tools.empty() ? "" : dump_exact(tools);
+}
 
 Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field,
                                 AnswerForm form) {

@@ -34,4 +34,8 @@ inline constexpr size_t kFunctionsMax = 1024;
 Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field,
                                 AnswerForm form = AnswerForm::kTagged);
 
+// The functions that a kParts grammar's calls may be of, as tools in OpenAI's form: the JSON text
+// of an array, empty if there are none. Any text; what is malformed is left out.
+std::string tools_of_parts(std::string_view text);
+
 }  // namespace cascade

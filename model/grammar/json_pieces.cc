@@ -1,9 +1,11 @@
 // Grammars of JSON values.
 #include "model/grammar/json_pieces.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/exact_number.h"
+#include "model/mark_bytes.h"
 
 namespace cascade {
 
@@ -13,7 +15,73 @@ std::string compact(const OrderedJson& value) {
   return dump_exact(value);
 }
 
+namespace {
+
+constexpr std::string_view kStringMark = "<|\"|>";
+
+// All texts, or all characters.
+CodePointDfa any_text() {
+  return {{{.edges = {{{0, kCodePointMax}, 0}}, .final = true}}};
+}
+CodePointDfa any_character() {
+  return {{{.edges = {{{0, kCodePointMax}, 1}}, .final = false}, {.edges = {}, .final = true}}};
+}
+
+// Whether a property's name needs no quotes.
+bool is_plain(std::string_view name) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.$";
+  return !name.empty() && name.find_first_not_of(kPlain) == name.npos;
+}
+
+std::string gemma_string(std::string_view text) {
+  return mark_bytes(kStringMark) + std::string(text) + mark_bytes(kStringMark);
+}
+
+std::string gemma_name(const std::string& name) {
+  return is_plain(name) ? name : gemma_string(name);
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+std::string gemma_value(const OrderedJson& value) {
+  if (value.is_string()) return gemma_string(value.get_ref<const std::string&>());
+  if (!value.is_structured()) return dump_exact(value);
+  std::vector<std::pair<std::string, std::string>> members;  // by the name that they are sorted by
+  for (const auto& [key, member] : value.items()) {
+    const std::string name = value.is_object() ? gemma_name(key) + ":" : "";
+    members.emplace_back(value.is_object() ? lower(key) : "", name + gemma_value(member));
+  }
+  std::ranges::stable_sort(members, {}, &std::pair<std::string, std::string>::first);
+  std::string text;
+  for (const auto& [key, member] : members) text += (text.empty() ? "" : ",") + member;
+  return value.is_object() ? "{" + text + "}" : "[" + text + "]";
+}
+
+}  // namespace
+
+// A string in Gemma's form.
+GrammarNodeId JsonPieces::marked(GrammarNodeId text) {
+  const GrammarNodeId mark = builder_.text(mark_bytes(kStringMark));
+  return builder_.sequence({mark, text, mark});
+}
+
+std::string JsonPieces::written(const OrderedJson& value) const {
+  return form_ == ValueForm::kGemma ? gemma_value(value) : compact(value);
+}
+
+std::string JsonPieces::property_name(const std::string& name) const {
+  return form_ == ValueForm::kGemma ? gemma_name(name) : compact(name);
+}
+
 GrammarNodeId JsonPieces::string() {
+  if (form_ == ValueForm::kGemma) {
+    if (!string_) string_ = string(any_text());
+    return *string_;
+  }
   if (!string_) {
     ByteAutomaton& bytes = builder_.bytes();
     const State begin = bytes.add_state(), inside = bytes.add_state();
@@ -28,6 +96,13 @@ GrammarNodeId JsonPieces::string() {
 
 GrammarNodeId JsonPieces::string(uint32_t min, uint32_t max) {
   if (min == 0 && max == UINT32_MAX) return string();
+  if (form_ == ValueForm::kGemma) {
+    if (!character_) {
+      character_ =
+          builder_.terminal(add_texts(builder_.bytes(), any_character(), TextForm::kPlain));
+    }
+    return marked(builder_.repeat(*character_, min, max));
+  }
   if (!character_) {
     ByteAutomaton& bytes = builder_.bytes();
     const State begin = bytes.add_state(), end = bytes.add_state(/*final=*/true);
@@ -40,10 +115,11 @@ GrammarNodeId JsonPieces::string(uint32_t min, uint32_t max) {
 
 GrammarNodeId JsonPieces::string(const CodePointDfa& dfa) {
   const auto [known, added] = strings_.try_emplace(dfa.states, 0);
-  if (added) {
-    known->second = builder_.terminal(add_texts(builder_.bytes(), dfa, TextForm::kJsonString));
-  }
-  return known->second;
+  if (!added) return known->second;
+  const bool is_json = form_ == ValueForm::kJson;
+  const TextForm form = is_json ? TextForm::kJsonString : TextForm::kPlain;
+  const GrammarNodeId text = builder_.terminal(add_texts(builder_.bytes(), dfa, form));
+  return known->second = is_json ? text : marked(text);
 }
 
 GrammarNodeId JsonPieces::integer(const NumberRange& range) {
@@ -84,7 +160,7 @@ GrammarNodeId JsonPieces::values(const std::vector<OrderedJson>& values) {
   std::map<std::pair<State, uint8_t>, State> known;
   for (const OrderedJson& value : values) {
     State at = root;
-    for (const char c : compact(value)) {
+    for (const char c : written(value)) {
       const auto byte = static_cast<uint8_t>(c);
       const auto [next, added] = known.try_emplace({at, byte}, 0);
       if (added) {
@@ -105,6 +181,13 @@ State JsonPieces::space_before(char bracket) {
   ByteAutomaton& bytes = builder_.bytes();
   const bool alone = bracket == 0;
   const State end = bytes.add_state(/*final=*/true);
+  if (form_ == ValueForm::kGemma) {
+    if (alone) return known->second = end;
+    known->second = bytes.add_state();
+    bytes.add_edge(known->second, static_cast<uint8_t>(bracket), static_cast<uint8_t>(bracket),
+                   end);
+    return known->second;
+  }
   const auto add = [&] {
     const State state = bytes.add_state(/*final=*/alone);
     const auto byte = static_cast<uint8_t>(bracket);
@@ -205,11 +288,15 @@ GrammarNodeId JsonPieces::members(std::string_view brackets, const std::vector<M
       {builder_.text(brackets.substr(0, 1)), builder_.choice(std::move(ways))});
 }
 
-GrammarNodeId JsonPieces::object(const std::vector<Property>& properties,
+GrammarNodeId JsonPieces::object(const std::vector<Property>& properties_in_order,
                                  const std::vector<Others>& others, uint32_t min, uint32_t max) {
+  std::vector<Property> properties = properties_in_order;
+  if (form_ == ValueForm::kGemma) {
+    std::ranges::stable_sort(properties, {}, [](const Property& one) { return lower(one.name); });
+  }
   std::vector<Member> all;
   for (const Property& property : properties) {
-    const GrammarNodeId key = spaced_text(compact(property.name) + ":");
+    const GrammarNodeId key = spaced_text(property_name(property.name) + ":");
     all.push_back({builder_.sequence({key, property.value}), property.required});
     if (builder_.full()) break;
   }

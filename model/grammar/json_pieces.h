@@ -18,10 +18,19 @@ namespace cascade {
 // 16 spaces; and only after { [ , : and before } ]. So white space cannot go on for ever.
 inline constexpr int kIndentMax = 16;
 
+// How values are written.
+enum class ValueForm {
+  kJson,
+  // As Gemma 4 writes arguments: strings without escapes between marks, names of properties mostly
+  // without quotes and in alphabetical order, no white space (model/calls/relaxed_body.h).
+  kGemma,
+};
+
 // Each part is made when it is first asked for. Belongs to one builder.
 class JsonPieces {
  public:
-  explicit JsonPieces(GrammarBuilder& builder) : builder_(builder) {}
+  explicit JsonPieces(GrammarBuilder& builder, ValueForm form = ValueForm::kJson)
+      : builder_(builder), form_(form) {}
 
   GrammarNodeId string();
   // A string of at least `min` and at most `max` code points (UINT32_MAX: any number).
@@ -64,6 +73,9 @@ class JsonPieces {
     GrammarNodeId text = 0;
     bool required = false;
   };
+  GrammarNodeId marked(GrammarNodeId text);
+  std::string written(const OrderedJson& value) const;
+  std::string property_name(const std::string& name) const;
   ByteAutomaton::State space_before(char bracket);
   GrammarNodeId spaced_text(std::string_view text);
   GrammarNodeId comma();
@@ -73,13 +85,14 @@ class JsonPieces {
                         std::optional<GrammarNodeId> other, uint32_t min, uint32_t max);
 
   GrammarBuilder& builder_;
+  const ValueForm form_;
   std::map<char, ByteAutomaton::State> spaces_;
   std::map<std::string, GrammarNodeId> numbers_;  // the key is their limits
   std::map<std::vector<CodePointDfa::State>, GrammarNodeId> strings_;
   std::optional<GrammarNodeId> string_, character_, comma_, any_value_, any_object_, any_array_;
 };
 
-// `value` as text without white space, as JsonPieces::values() writes it.
+// `value` as JSON without white space.
 std::string compact(const OrderedJson& value);
 
 }  // namespace cascade

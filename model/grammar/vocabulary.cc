@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "model/calls/call_marks.h"
 #include "model/harmony.h"
 #include "model/mark_bytes.h"
 
@@ -25,24 +27,53 @@ bool spells_every_text(const std::vector<std::string>& tokens) {
   return true;
 }
 
-// Gives the marks of harmony their bytes. Tokens of text that have the same first byte are left
-// out; they are not UTF-8.
-void add_marks(const HarmonyTokens& marks, std::vector<std::string>& bytes) {
+// A special token that is a mark, and its bytes.
+using Marks = std::vector<std::pair<int32_t, std::string>>;
+
+Marks marks_of(const HarmonyTokens& tokens) {
+  Marks marks;
+  for (const auto& [mark, spelling] : kHarmonyMarks) {
+    const bool ends = mark == HarmonyMark::kCall || mark == HarmonyMark::kReturn;
+    if (!ends) marks.emplace_back(tokens.id(mark), mark_bytes(spelling));
+  }
+  return marks;
+}
+
+// The form in which calls are held by a grammar; `marks` becomes its tokens. A model that lacks one
+// of the tokens gets the common form.
+AnswerForm form_of(CallForm calls, const Tokenizer& tokenizer, Marks& marks) {
+  if (calls == CallForm::kLlama3) return AnswerForm::kLlama3;
+  if (calls != CallForm::kGemma && calls != CallForm::kMistral) return AnswerForm::kTagged;
+  marks = call_marks(calls, tokenizer).tokens;
+  const auto has = [&](std::string_view mark) {
+    return std::ranges::count(marks, mark_bytes(mark), &Marks::value_type::second) > 0;
+  };
+  const bool is_gemma = has("<|tool_call>") && has("<tool_call|>") && has("<|\"|>");
+  if (calls == CallForm::kGemma && is_gemma) return AnswerForm::kGemma;
+  if (calls == CallForm::kMistral && has("[TOOL_CALLS]") && has("[ARGS]")) {
+    return AnswerForm::kMistral;
+  }
+  marks.clear();
+  return AnswerForm::kTagged;
+}
+
+// Gives marks their bytes. Tokens of text that have the same first byte are left out; they are not
+// UTF-8.
+void add_marks(const Marks& marks, std::vector<std::string>& bytes) {
+  if (marks.empty()) return;
   for (std::string& token : bytes) {
     if (token.find(kMarkByte) != token.npos) token.clear();
   }
-  for (const auto& [mark, spelling] : kHarmonyMarks) {
-    const int32_t id = marks.id(mark);
-    const bool ends = mark == HarmonyMark::kCall || mark == HarmonyMark::kReturn;
-    if (ends || id < 0 || static_cast<size_t>(id) >= bytes.size()) continue;
-    bytes[static_cast<size_t>(id)] = mark_bytes(spelling);
+  for (const auto& [id, mark] : marks) {
+    if (id >= 0 && static_cast<size_t>(id) < bytes.size()) bytes[static_cast<size_t>(id)] = mark;
   }
 }
 
 }  // namespace
 
 Result<GrammarVocabulary> GrammarVocabulary::make(const Tokenizer& tokenizer,
-                                                  const std::vector<int32_t>& ends, size_t tokens) {
+                                                  const std::vector<int32_t>& ends, size_t tokens,
+                                                  CallForm calls) {
   std::optional<TokenBytes> known = tokenizer.token_bytes();
   if (!known)
     return unsupported("grammar",
@@ -65,22 +96,23 @@ Result<GrammarVocabulary> GrammarVocabulary::make(const Tokenizer& tokenizer,
   for (const int32_t id : {think.open, think.close}) {
     if (id >= 0 && static_cast<size_t>(id) < tokens) known->bytes[static_cast<size_t>(id)].clear();
   }
-  const std::optional<HarmonyTokens> marks = HarmonyTokens::of(tokenizer);
-  if (marks) add_marks(*marks, known->bytes);
+  const std::optional<HarmonyTokens> harmony = HarmonyTokens::of(tokenizer);
+  Marks marks = harmony ? marks_of(*harmony) : Marks();
+  const AnswerForm form = harmony ? AnswerForm::kHarmony : form_of(calls, tokenizer, marks);
+  add_marks(marks, known->bytes);
   if (!spells_every_text(known->bytes)) {
     return unsupported("grammar", "this model's tokens cannot spell every text");
   }
   TokenTrie trie(known->bytes);
-  return GrammarVocabulary{tokens,          std::move(known->bytes),
-                           std::move(trie), std::move(own_ends),
-                           think,           known->drops_first_space,
-                           std::move(all),  marks ? AnswerForm::kHarmony : AnswerForm::kTagged};
+  return GrammarVocabulary{tokens, std::move(known->bytes),  std::move(trie), std::move(own_ends),
+                           think,  known->drops_first_space, std::move(all),  form};
 }
 
 const Result<GrammarVocabulary>& LazyGrammarVocabulary::get(const Tokenizer& tokenizer,
                                                             const std::vector<int32_t>& ends,
-                                                            size_t tokens) const {
-  std::call_once(once_, [&] { vocabulary_ = GrammarVocabulary::make(tokenizer, ends, tokens); });
+                                                            size_t tokens, CallForm calls) const {
+  std::call_once(once_,
+                 [&] { vocabulary_ = GrammarVocabulary::make(tokenizer, ends, tokens, calls); });
   return *vocabulary_;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/calls/call_form.h"
 #include "model/grammar/answer_form.h"
 #include "model/grammar/token_set.h"
 #include "model/grammar/token_trie.h"
@@ -19,8 +20,7 @@ namespace cascade {
 // Immutable; any thread.
 struct GrammarVocabulary {
   size_t tokens = 0;  // the number of logits
-  // [tokens]; empty for tokens that are not text of an answer; mark_bytes() for the marks of
-  // harmony
+  // [tokens]; empty for tokens that are not text of an answer; mark_bytes() for the marks of `form`
   std::vector<std::string> bytes;
   TokenTrie trie;
   std::vector<int32_t> ends;  // each of these tokens ends an answer
@@ -29,11 +29,13 @@ struct GrammarVocabulary {
   TokenSet all_but_ends;  // the tokens that may come within thoughts
   AnswerForm form = AnswerForm::kTagged;
 
-  // `ends` are the end tokens, `tokens` the number of logits.
+  // `ends` are the end tokens, `tokens` the number of logits, `calls` the form in which the model
+  // writes calls.
   // Errors: kUnsupported, field "grammar", if the model has no end token, or its tokens cannot
   // spell every text.
   static Result<GrammarVocabulary> make(const Tokenizer& tokenizer,
-                                        const std::vector<int32_t>& ends, size_t tokens);
+                                        const std::vector<int32_t>& ends, size_t tokens,
+                                        CallForm calls = CallForm::kJson);
 };
 
 // The vocabulary of one model, made when it is first wanted: that takes some 0.1 s for 150,000
@@ -42,7 +44,7 @@ class LazyGrammarVocabulary {
  public:
   // Call it with the same arguments each time. Errors: as GrammarVocabulary::make().
   const Result<GrammarVocabulary>& get(const Tokenizer& tokenizer, const std::vector<int32_t>& ends,
-                                       size_t tokens) const;
+                                       size_t tokens, CallForm calls) const;
 
  private:
   mutable std::once_flag once_;

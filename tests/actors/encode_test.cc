@@ -131,6 +131,17 @@ TEST(Encode, tells_what_the_prompt_adds_for_the_answer) {
   EXPECT_FALSE(done.inside_think);
 }
 
+TEST(Encode, gives_the_template_the_effort_of_reasoning) {
+  const auto model = model_with_template(
+      "{{ reasoning_effort | default('default') }};"
+      "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}");
+  auto job = job_of(Mode::kPrompt, asked_messages());
+  job.show_text = true;
+  EXPECT_THAT(run_encode(*model, job).text, ::testing::StartsWith("default;Be brief."));
+  job.reasoning_effort = "low";
+  EXPECT_THAT(run_encode(*model, job).text, ::testing::StartsWith("low;Be brief."));
+}
+
 TEST(Encode, tells_whether_the_answer_begins_inside_a_thought) {
   const auto model = model_with_template(
       "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"

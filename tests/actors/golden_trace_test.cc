@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "f9b5ae7ab48dab3639fb38909aa36a3e0517e8285c68b030d2dbd018c5ddac73"},
+     "3201bbc0eb7ea0f83eddadc95f0175d743a7baca1077612366108c6b1649d55c"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "41bf081c6f01abd6032f8b5e933522714d2f37b56f62761b0dbf2d05cf43f0c9"},
+     "79d5c2487ce5cf4766968a74a5010839fae4311fedb32ca1b1df5d6db7511e6a"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "6eac4288d05dc3cf99c7aafe2e47676b7991aadca1532a55f05da132f3a3c511"},
+     "6d6af30da235391b338f3eff47ac58bd103dc39c000011b147f8ef62319c225b"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "6f2ef0c5eadfb73ddc4dd8a5edaffb9e7deccb757a2565f76ee4e10b24601a6b"},
+     "cddf1254bb74ea942e2214791b76cb01f9c62773856468f1a0d56ade09bc4ff0"},
 };
 
 uint64_t other_seed() {

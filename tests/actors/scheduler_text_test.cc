@@ -1,4 +1,5 @@
 // What clients ask about texts and token ids, and the two doors of a tenant.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"
@@ -54,6 +55,34 @@ TEST(SchedulerText, a_conversation_is_shown_as_its_prompt) {
   request.max_tokens = 1;
   const auto final = world.one<wire::Final>(world.send(request));
   EXPECT_EQ(final.usage.prompt_tokens, static_cast<int64_t>(shown.token_ids.size()));
+}
+
+// The history after an answer is rendered with the same effort as the prompt, so that the next turn
+// finds it.
+TEST(SchedulerText, all_that_is_rendered_has_the_effort_of_the_request) {
+  SchedulerWorld world;
+  using Mode = wire::EncodeJob::Mode;
+  std::vector<std::pair<Mode, std::optional<std::string>>> rendered;
+  world.on_outgoing = [&](const Outgoing& outgoing) {
+    const auto* job = std::get_if<wire::EncodeJob>(&outgoing.envelope.message);
+    if (job != nullptr) rendered.emplace_back(job->mode, job->reasoning_effort);
+  };
+  wire::ApplyTemplateRequest shown = template_request();
+  shown.reasoning_effort = "low";
+  world.one<wire::ApplyTemplateReply>(world.send(shown));
+  wire::PrefixCache prefix;
+  prefix.messages = shown.messages;
+  prefix.reasoning_effort = "medium";
+  world.one<wire::PrefixReply>(world.send(prefix));
+  wire::GenerateRequest request;
+  request.messages = shown.messages;
+  request.reasoning_effort = "high";
+  request.max_tokens = 3;
+  request.retain_output = true;
+  world.one<wire::Final>(world.send(request));
+  EXPECT_THAT(rendered, ::testing::ElementsAre(
+                            std::pair(Mode::kPrompt, "low"), std::pair(Mode::kBeginning, "medium"),
+                            std::pair(Mode::kPrompt, "high"), std::pair(Mode::kHistory, "high")));
 }
 
 TEST(SchedulerText, ids_outside_the_vocabulary_are_named) {

@@ -42,7 +42,7 @@ TEST(ChatCommand, help_has_every_command_of_the_manual) {
   const std::string help = chat_help();
   for (const char* name :
        {"/system", "/query", "/infer", "/output", "/use-output", "/delete-output", "/chunks",
-        "/stats", "/clear", "/help", "/bye", "/context", "/think"}) {
+        "/stats", "/clear", "/help", "/bye", "/context", "/think", "/effort"}) {
     EXPECT_NE(help.find(name), std::string::npos) << name;
     EXPECT_EQ(command_error(std::string(name)).find("is no command"), std::string::npos) << name;
   }
@@ -87,6 +87,7 @@ TEST(Completions, offer_commands_and_ids) {
   EXPECT_EQ(completions("/use-output output_a", ids), (Words{"output_aa", "output_ab"}));
   EXPECT_EQ(completions("/delete-output ", ids).size(), 3u);
   EXPECT_EQ(completions("/think o", ids), (Words{"off", "on"}));
+  EXPECT_EQ(completions("/effort ", ids), (Words{"high", "low", "medium"}));
   EXPECT_EQ(completions("/output ", ids), Words{"all"});
   EXPECT_EQ(completions("plain text", ids), Words{});
   EXPECT_EQ(completions("", ids), Words{});

@@ -206,6 +206,20 @@ TEST(Chat, switches_thinking) {
   EXPECT_EQ(outcome.err, "error: invalid_argument: /think: must be on, off or hide\n");
 }
 
+TEST(Chat, sets_the_reasoning_effort) {
+  Chat chat;
+  const Outcome outcome = chat.run("a\n/effort low\nb\n/effort A lot\nc\n/effort\nd\n");
+  const auto requests = chat.daemon.requests();
+  ASSERT_EQ(requests.size(), 4u);
+  EXPECT_FALSE(requests[0].reasoning_effort.has_value());
+  EXPECT_EQ(requests[1].reasoning_effort, "low");
+  EXPECT_EQ(requests[2].reasoning_effort, "low");
+  EXPECT_FALSE(requests[3].reasoning_effort.has_value());
+  EXPECT_EQ(outcome.err,
+            "error: invalid_argument: /effort: must have 1 to 32 characters, each a to z, _ or -, "
+            "such as \"high\"\n");
+}
+
 TEST(Chat, tells_a_person_what_was_reused) {
   Chat chat;
   const Outcome outcome =

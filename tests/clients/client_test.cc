@@ -360,13 +360,14 @@ TEST(Client, asks_for_tokens_texts_and_prompts) {
   const auto& ids = std::get<wire::DetokenizeRequest>(*asked);
   EXPECT_EQ(ids.token_ids, (std::vector<int32_t>{5, 6}));
   EXPECT_TRUE(ids.skip_special && ids.pieces);
-  const auto prompt =
-      client->apply_template({{.role = "user", .content = "x", .reasoning = {}}}, false, "[{}]");
+  const auto prompt = client->apply_template({{.role = "user", .content = "x", .reasoning = {}}},
+                                             false, "[{}]", "low");
   ASSERT_TRUE(prompt.ok());
   EXPECT_EQ(prompt->prompt, "user: x");
   const auto& conversation = std::get<wire::ApplyTemplateRequest>(*asked);
   EXPECT_EQ(conversation.messages.at(0).content, "x");
   EXPECT_EQ(conversation.thinking, false);
+  EXPECT_EQ(conversation.reasoning_effort, "low");
   EXPECT_EQ(conversation.tools, "[{}]");
 }
 

@@ -17,6 +17,7 @@ TEST(OptionWords, stand_for_the_fields_that_options_set) {
   EXPECT_EQ(said("sampling.logit_bias[3]", "x"), "--logit-bias: x");
   EXPECT_EQ(said("stop[1]", "x"), "--stop: x");
   EXPECT_EQ(said("attention", "must be dense"), "--attention: must be dense");
+  EXPECT_EQ(said("reasoning_effort", "x"), "--reasoning-effort: x");
   EXPECT_EQ(said("model", "x"), "--model-name: x");
   EXPECT_EQ(said("chunks[0].id", "there is no chunk"), "prompt: there is no chunk");
 }

@@ -72,6 +72,8 @@ TEST(Options, fill_the_parameters_of_a_generation) {
                                       "--stop",
                                       "b",
                                       "--no-think",
+                                      "--reasoning-effort",
+                                      "high",
                                       "--think-policy",
                                       "keep",
                                       "--attention",
@@ -92,6 +94,7 @@ TEST(Options, fill_the_parameters_of_a_generation) {
   EXPECT_EQ(params.sampling.seed, UINT64_MAX);
   EXPECT_EQ(params.stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(params.thinking, false);
+  EXPECT_EQ(params.reasoning_effort, "high");
   EXPECT_EQ(params.think_policy, ThinkPolicy::kKeep);
   EXPECT_EQ(params.attention, "window:512:16");
   EXPECT_TRUE(params.retain_output && params.logprobs && options.generate.stream);
@@ -128,6 +131,7 @@ TEST(Options, leave_what_is_not_given_to_the_daemon) {
   EXPECT_FALSE(params.sampling.temperature.has_value());
   EXPECT_FALSE(params.sampling.seed.has_value());
   EXPECT_FALSE(params.thinking.has_value());
+  EXPECT_FALSE(params.reasoning_effort.has_value());
   EXPECT_FALSE(params.think_policy.has_value());
   EXPECT_FALSE(params.attention.has_value());
   EXPECT_TRUE(params.reuse);

@@ -9,6 +9,8 @@ CHATML = """{%- for message in messages -%}
 """
 
 THINKING = """{%- set ns = namespace(last_user=-1) -%}
+{%- if reasoning_effort is defined %}Reasoning: {{ reasoning_effort }}
+{% endif -%}
 {%- for message in messages if message.role == 'user' -%}
     {%- set ns.last_user = loop.index0 -%}
 {%- endfor -%}

@@ -49,11 +49,8 @@ OrderedJson variables(const std::vector<ChatMessage>& messages) {
   for (const ChatMessage& message : messages) {
     list.push_back({{"role", message.role}, {"content", message.content}});
   }
-  return {{"messages", list},
-          {"tools", tools()},
-          {"add_generation_prompt", true},
-          {"enable_thinking", false},
-          {"eos_token", "<|im_end|>"}};
+  return {{"messages", list},         {"tools", tools()},          {"add_generation_prompt", true},
+          {"enable_thinking", false}, {"reasoning_effort", "low"}, {"eos_token", "<|im_end|>"}};
 }
 
 // Checks that a client's text is never taken for the template's own text.
@@ -85,7 +82,8 @@ bool read_template(Bytes input) {
   check_trust(*parsed, source, messages);
   ModelTemplates templates;
   templates.add("default", ConversationTemplate(*std::move(parsed), {{"eos_token", "<|im_end|>"}}));
-  const ConversationContext context = {small_tokenizer(), templates, false, 1'700'000'000, tools()};
+  const ConversationContext context = {small_tokenizer(), templates, false,
+                                       1'700'000'000,     tools(),   "low"};
   const bool prompt = is_ok(encode_prompt(context, messages));
   (void)is_ok(encode_history(context, std::span(messages).first(6)));
   (void)is_ok(encode_beginning(context, messages));

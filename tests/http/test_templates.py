@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import unittest
 
-from daemon import SOURCE, Daemon, question
+from daemon import SOURCE, Daemon, question, wait_until
 
 CHAT = "/v1/chat/completions"
 TURNS = ("{% for m in messages %}<|im_start|>{{ m.role }}\n"
@@ -116,6 +116,55 @@ class TemplatesTest(unittest.TestCase):
                 stored = daemon.get("/v1/responses/" + made["id"]).json
                 self.assertEqual(made["output"][0]["type"], "reasoning")
                 self.assertEqual(stored["output"], made["output"])
+
+    def test_the_effort_of_reasoning_reaches_the_template(self):
+        file = self.folder / "effort.jinja"
+        file.write_text("Reasoning: {{ reasoning_effort or 'unset' }}<|im_end|>\n" + TURNS)
+        with Daemon("--chat-template", str(file)) as daemon:
+            def shown(**more):
+                answer = daemon.post("/apply-template", question(**more))
+                return answer.json["prompt"].split("Reasoning: ")[1].split("<|im_end|>")[0]
+            self.assertEqual(shown(), "unset")
+            self.assertEqual(shown(reasoning_effort=None), "unset")
+            for effort in ("none", "low", "xhigh"):
+                self.assertEqual(shown(reasoning_effort=effort), effort)
+            response = {"input": "Hi", "max_output_tokens": 2, "temperature": 0}
+            for path, param, asked in (
+                    (CHAT, "reasoning_effort", question(reasoning_effort="A lot")),
+                    ("/v1/responses", "reasoning.effort",
+                     dict(response, reasoning={"effort": "A lot"}))):
+                refused = daemon.post(path, asked)
+                self.assertEqual((refused.status, refused.error["param"]), (400, param))
+                self.assertIn("1 to 32 characters", refused.error["message"])
+            # Efforts of different lengths make prompts of different lengths.
+            sizes = set()
+            for effort in ("low", "a-very-long-name-of-an-effort"):
+                prompt = daemon.post("/apply-template", question("Hi", reasoning_effort=effort))
+                chat = daemon.post(CHAT, question("Hi", reasoning_effort=effort, max_tokens=2))
+                made = daemon.post("/v1/responses", dict(response, reasoning={"effort": effort}))
+                self.assertEqual(chat.json["usage"]["prompt_tokens"], prompt.json["count"])
+                self.assertEqual(made.json["usage"]["input_tokens"], prompt.json["count"])
+                self.assertEqual(made.json["reasoning"]["effort"], effort)
+                sizes.add(prompt.json["count"])
+            self.assertEqual(len(sizes), 2)
+
+    def test_a_turn_with_the_same_effort_finds_the_answer_before_it(self):
+        file = self.folder / "effort.jinja"
+        file.write_text("{{ reasoning_effort or 'unset' }}<|im_end|>\n" + TURNS)
+        with Daemon("--chat-template", str(file)) as daemon:
+            asked = {"input": "What is the capital of France?", "temperature": 0,
+                     "max_output_tokens": 30, "reasoning": {"effort": "low"}}
+            first = daemon.post("/v1/responses", asked).json
+            path = "/v1/chunks/output_" + first["id"].removeprefix("resp_")
+            wait_until(lambda: daemon.get(path).json["kv_state"] == "ready", "the K and V")
+            kept = daemon.get(path).json["kv_tokens"]
+            self.assertGreater(kept, first["usage"]["input_tokens"])
+            asked.update(input="Why?", previous_response_id=first["id"])
+            second = daemon.post("/v1/responses", asked).json["usage"]
+            self.assertEqual(second["input_tokens_details"]["cached_tokens"], kept)
+            asked["reasoning"] = {"effort": "high"}
+            third = daemon.post("/v1/responses", asked).json["usage"]
+            self.assertEqual(third["input_tokens_details"]["cached_tokens"], 0)
 
     def test_a_model_that_writes_harmony_calls_and_goes_on(self):
         with Daemon(model=harmony_model(self.folder)) as daemon:

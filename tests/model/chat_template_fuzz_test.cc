@@ -246,6 +246,7 @@ TEST(ChatTemplateFuzz, random_variables_do_not_crash) {
     const OrderedJson variables = {{"messages", random.below(20) == 0 ? any() : messages},
                                    {"tools", any()},
                                    {"enable_thinking", any()},
+                                   {"reasoning_effort", any()},
                                    {"add_generation_prompt", any()}};
     const ChatTemplate& chat_template = templates[random.below(templates.size())];
     const auto text = chat_template.render(variables, kReferenceNow);

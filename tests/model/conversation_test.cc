@@ -256,6 +256,24 @@ TEST(Conversation, real_templates_have_the_generation_prefixes_that_one_reads_in
   }
 }
 
+TEST(Conversation, the_template_has_the_reasoning_effort_if_it_is_given) {
+  const TextModel model = text_model_with(
+      "{{ 'effort ' + reasoning_effort if reasoning_effort is defined else 'none given' }};"
+      "{% for m in messages %}{{ m.role }}:{{ m.content }}<|im_end|>{% endfor %}");
+  const Messages messages = {message("user", "Hi"), message("assistant", "Yes?"),
+                             message("user", "Why?")};
+  ConversationContext context = model.context();
+  EXPECT_TRUE(encode_prompt(context, messages)->text.starts_with("none given;user:Hi"));
+  context.reasoning_effort = "low";
+  const EncodedPrompt prompt = *encode_prompt(context, messages);
+  EXPECT_TRUE(prompt.text.starts_with("effort low;user:Hi")) << prompt.text;
+  const Ids history = *encode_history(context, std::span(messages).first(2));
+  EXPECT_GT(history.size(), 0u);
+  EXPECT_TRUE(begins_with(prompt.token_ids, history));
+  const Ids beginning = *encode_beginning(context, messages);
+  EXPECT_TRUE(model.tokenizer.decode(beginning, false).starts_with("effort low;user:Hi"));
+}
+
 TEST(Conversation, text_that_spells_special_tokens_gives_none) {
   Random random(test_seed());
   const int32_t start = *demo_text().tokenizer.token_id("<|im_start|>");

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/wire/request_rule.h"
 #include "wire/request_rules.h"
 
@@ -41,6 +43,37 @@ TEST(ConversationRules, say_what_an_answer_goes_on_with) {
   request.prompt = "x";
   EXPECT_EQ(rule_of(request),
             "invalid_argument: continue_final_message: is only allowed together with messages");
+}
+
+template <class Request>
+void check_efforts(Request request) {
+  for (const char* good : {"low", "xhigh", "very_high", "-", "none"}) {
+    request.reasoning_effort = good;
+    EXPECT_EQ(rule_of(request), "none") << good;
+  }
+  request.reasoning_effort = std::string(32, 'a');
+  EXPECT_EQ(rule_of(request), "none");
+  for (const std::string& bad :
+       {std::string(), std::string("High"), std::string("very high"), std::string("5"),
+        std::string("h\xC3\xB6"), std::string("a\0b", 3), std::string(33, 'a')}) {
+    request.reasoning_effort = bad;
+    EXPECT_EQ(rule_of(request),
+              "invalid_argument: reasoning_effort: must have 1 to 32 characters, each a to z, _ or "
+              "-, such as \"high\"")
+        << bad;
+  }
+}
+
+TEST(ConversationRules, an_effort_is_a_word_in_every_request_that_has_one) {
+  GenerateRequest request;
+  request.messages = {{"user", "hi", "", false}};
+  check_efforts(request);
+  PrefixCache prefix;
+  prefix.messages = request.messages;
+  check_efforts(prefix);
+  ApplyTemplateRequest shown;
+  shown.messages = request.messages;
+  check_efforts(shown);
 }
 
 }  // namespace

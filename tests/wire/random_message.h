@@ -78,6 +78,10 @@ void make_valid_end(Random& random, R& request) {
   last.tool_calls.clear();
 }
 
+inline void make_valid_effort(Random& random, std::optional<std::string>& effort) {
+  if (effort) effort = std::string(1 + random.below(kReasoningEffortBytesMax), 'e');
+}
+
 inline void make_valid(Random& random, GenerateRequest& request) {
   make_valid_prompt(random, request, ChunkType::kQuery);
   make_valid_calls(random, request.messages);
@@ -113,6 +117,7 @@ inline void make_valid(Random& random, GenerateRequest& request) {
     request.ignore_eos = false;
   }
   if (request.attention) request.attention = random_text(random, kAttentionBytesMax / 4);
+  make_valid_effort(random, request.reasoning_effort);
   request.retain_output = true;
   make_valid(random, request.output_name, request.output_ttl_ms, request.output_priority,
              request.output_priority_ms);
@@ -133,6 +138,7 @@ inline void make_valid(Random& random, GenerateRequest& request) {
 
 inline void make_valid(Random& random, PrefixCache& request) {
   make_valid_prompt(random, request, ChunkType::kContext);
+  make_valid_effort(random, request.reasoning_effort);
   make_valid_calls(random, request.messages);
 }
 inline void make_valid(Random& random, TokenizeRequest& request) {
@@ -146,6 +152,7 @@ inline void make_valid(Random& random, ApplyTemplateRequest& request) {
   for (ChatMessage& message : request.messages) message.role = "user";
   make_valid_calls(random, request.messages);
   make_valid_end(random, request);
+  make_valid_effort(random, request.reasoning_effort);
   request.tools = random.below(2) == 0 ? "" : "[]";
 }
 

@@ -173,6 +173,7 @@ ApplyTemplateRequest sample_template() {
        .tool_call_id = "call_1",
        .name = "weather"}};
   request.thinking = false;
+  request.reasoning_effort = "low";
   request.tools = R"([{"type":"function","function":{"name":"weather"}}])";
   return request;
 }

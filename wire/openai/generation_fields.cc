@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/attention_mode.h"
+#include "wire/conversation_rules.h"
 #include "wire/openai/json_text.h"
 #include "wire/request_rules.h"
 
@@ -81,14 +82,26 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
   }
 }
 
+// Reads the effort for the chat template.
+std::optional<std::string> read_template_effort(Fields& fields, std::string_view key,
+                                                wire::GenerateRequest& request) {
+  const auto effort = fields.text(key);
+  if (!effort) return std::nullopt;
+  fields.fail(wire::check_reasoning_effort(fields.path(key), effort));
+  request.reasoning_effort = effort;
+  return effort;
+}
+
 void read_thinking(Fields& fields, wire::GenerateRequest& request) {
-  if (const auto effort = fields.text("reasoning_effort")) set_effort(*effort, request);
+  read_effort(fields, "reasoning_effort", request);
   if (const auto enabled = fields.boolean("enable_thinking")) request.thinking = *enabled;
   if (const OrderedJson* arguments = fields.object("chat_template_kwargs")) {
     Fields inner(*arguments, fields.path("chat_template_kwargs."));
     if (const auto enabled = inner.boolean("enable_thinking")) request.thinking = *enabled;
+    (void)read_template_effort(inner, "reasoning_effort", request);
     for (const auto& [key, value] : arguments->items()) {
-      if (key != "enable_thinking") inner.refuse(key, nullptr, "is not passed to templates");
+      const bool is_passed = key == "enable_thinking" || key == "reasoning_effort";
+      if (!is_passed) inner.refuse(key, nullptr, "is not passed to templates");
     }
     fields.fail(inner.status());
   }
@@ -187,8 +200,11 @@ void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequ
   fields.fail(inner.status());
 }
 
-void set_effort(const std::string& effort, wire::GenerateRequest& request) {
-  request.thinking = effort != "none";
+std::optional<std::string> read_effort(Fields& fields, std::string_view key,
+                                       wire::GenerateRequest& request) {
+  const auto effort = read_template_effort(fields, key, request);
+  if (effort) request.thinking = *effort != "none";
+  return effort;
 }
 
 Status check_generation(const wire::GenerateRequest& request, const std::string& grammar_param) {

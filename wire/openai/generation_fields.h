@@ -21,8 +21,10 @@ std::optional<int32_t> read_token_limit(Fields& fields, std::string_view key);
 // the object's ttl.
 void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequest& request);
 
-// "none" switches thoughts off, and everything else switches them on.
-void set_effort(const std::string& effort, wire::GenerateRequest& request);
+// Reads the effort of reasoning. It goes to the chat template; "none" also switches thoughts off,
+// and everything else switches them on. nullopt if absent.
+std::optional<std::string> read_effort(Fields& fields, std::string_view key,
+                                       wire::GenerateRequest& request);
 
 // Checks the whole request by the rules of the protocol; the fields in errors become params.
 Status check_generation(const wire::GenerateRequest& request, const std::string& grammar_param);

@@ -48,10 +48,7 @@ void read_reasoning(Fields& fields, ResponseCall& call) {
   const OrderedJson* reasoning = fields.object("reasoning");
   if (reasoning == nullptr) return;
   Fields inner(*reasoning, "reasoning.");
-  if (const auto effort = inner.text("effort")) {
-    set_effort(*effort, call.request);
-    echo["effort"] = *effort;
-  }
+  if (const auto effort = read_effort(inner, "effort", call.request)) echo["effort"] = *effort;
   fields.fail(inner.status());
 }
 

@@ -88,6 +88,7 @@ Result<wire::ApplyTemplateRequest> decode_apply_template(std::string_view body) 
   request.messages = std::move(read.messages);
   request.tools = std::move(read.tools);
   request.thinking = read.thinking;
+  request.reasoning_effort = std::move(read.reasoning_effort);
   request.continue_final_message = read.continue_final_message;
   RETURN_IF_ERROR(wire::check_request(request));
   return request;

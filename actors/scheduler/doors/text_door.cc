@@ -69,6 +69,7 @@ void TextDoor::on(const Client& client, const wire::RequestId& id,
   job.messages = std::move(request.messages);
   job.tools = std::move(request.tools);
   job.thinking = request.thinking;
+  job.reasoning_effort = std::move(request.reasoning_effort);
   job.goes_on = request.continue_final_message.value_or(false);
   encode(client, id, std::move(job));
 }

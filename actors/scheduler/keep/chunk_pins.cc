@@ -161,6 +161,7 @@ void ChunkPins::heal_from(const Request& request, const Composition& composition
     const auto end = composition.messages.begin() + static_cast<ptrdiff_t>(place) + 1;
     job.messages.assign(composition.messages.begin(), end);
     job.thinking = request.params.thinking;
+    job.reasoning_effort = request.params.reasoning_effort;
     job.tools = request.params.tools;
     Reprefill next;
     next.tenant = entry.chunk.tenant;

@@ -101,6 +101,7 @@ const requests = {
     stop: listOrEmpty(string),
     ignore_eos: optional(boolean),
     thinking: optional(boolean),
+    reasoning_effort: optional(string),
     retain_output: optional(boolean),
     think_policy: optional(string),
     stream: optional(boolean),
@@ -147,6 +148,7 @@ const requests = {
   PrefixCache: struct({
     ...prompts,
     thinking: optional(boolean),
+    reasoning_effort: optional(string),
     stream: optional(boolean),
     timeout_ms: optional(int64),
   }),
@@ -173,6 +175,7 @@ const requests = {
     thinking: optional(boolean),
     tools: optionalJson,
     continue_final_message: optional(boolean),
+    reasoning_effort: optional(string),
   }),
   EventsRequest: struct({
     after: optional(int64),

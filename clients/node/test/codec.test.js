@@ -265,6 +265,7 @@ test('what a request must not be is said before it is sent', () => {
       'messages[0].content', /surrogate/],
     ['GenerateRequest', { prompt: 'é'.repeat(9_000_000) }, 'prompt', /^has 18000000 bytes/],
     ['GenerateRequest', { thinking: 'yes' }, 'thinking', /^must be true or false$/],
+    ['GenerateRequest', { reasoningEffort: 3 }, 'reasoning_effort', /^must be a string$/],
     ['GenerateRequest', null, 'body', /^must be an object$/],
     ['GenerateRequest', 'hello', 'body', /^must be an object$/],
     ['ChunkPut', { type: 'CONTEXT', tokenIds: [1, 2.5] }, 'token_ids[1]', /whole number/],

@@ -101,11 +101,13 @@ test('each call sends what it was given and returns the answer', async (t) => {
   assert.deepEqual(await told('DetokenizeRequest'),
     { tokenIds: Int32Array.of(5, 6), skipSpecial: true, pieces: true });
   const messages = [{ role: 'user', content: 'x' }];
-  assert.deepEqual(await caller.applyTemplate(messages, { thinking: false, tools: [WEATHER] }),
+  const options = { thinking: false, reasoningEffort: 'low', tools: [WEATHER] };
+  assert.deepEqual(await caller.applyTemplate(messages, options),
     { prompt: 'user: x', tokenIds: Int32Array.of(7) });
   const asked = await told('ApplyTemplateRequest');
   assert.equal(asked.messages[0].content, 'x');
-  assert.deepEqual([asked.thinking, asked.tools], [false, JSON.stringify([WEATHER])]);
+  assert.deepEqual([asked.thinking, asked.reasoningEffort, asked.tools],
+    [false, 'low', JSON.stringify([WEATHER])]);
   await assert.rejects(caller.tokenize('x', { start: true }),
     { code: 'invalid_argument', field: 'start' });
 });

@@ -47,6 +47,8 @@ export interface GenerateParams {
   stop?: string[];
   ignoreEos?: boolean;
   thinking?: boolean;
+  /** The template's reasoning_effort, e.g. 'low'; undefined: its default. */
+  reasoningEffort?: string;
   retainOutput?: boolean;
   thinkPolicy?: ThinkPolicy;
   /**
@@ -95,6 +97,7 @@ export interface GenerateRequest extends Prompt, GenerateParams {}
 
 export interface PrefixCache extends Prompt {
   thinking?: boolean;
+  reasoningEffort?: string;
   /** Ignored: the client sets it. */
   stream?: boolean;
   timeoutMs?: Int64;

@@ -31,6 +31,7 @@ export interface DetokenizeReply {
 
 export interface TemplateOptions {
   thinking?: boolean;
+  reasoningEffort?: string;
   tools?: Tool[] | string;
 }
 

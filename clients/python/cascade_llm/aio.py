@@ -358,8 +358,7 @@ class AsyncClient(DaemonCalls):
         text_start: TextStart = TextStart.FIRST,
     ) -> DetokenizeReply:
         """The text of ids; with `pieces` and `piece_bytes` also what each id adds to it."""
-        ids = list(token_ids)
-        request = DetokenizeRequest(ids, skip_special, pieces, piece_bytes, text_start)
+        request = DetokenizeRequest(list(token_ids), skip_special, pieces, piece_bytes, text_start)
         return await self._call(DetokenizeReply, request)
 
     async def apply_template(
@@ -367,10 +366,11 @@ class AsyncClient(DaemonCalls):
         messages: Sequence[ChatMessage],
         *,
         thinking: bool | None = None,
+        reasoning_effort: str | None = None,
         tools: str | Sequence[Mapping[str, Any]] = "",
     ) -> ApplyTemplateReply:
         """The prompt that a conversation makes, as text and as ids."""
-        request = ApplyTemplateRequest(list(messages), thinking, tools)
+        request = ApplyTemplateRequest(list(messages), thinking, tools, None, reasoning_effort)
         return await self._call(ApplyTemplateReply, request)
 
     # The daemon.

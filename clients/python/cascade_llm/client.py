@@ -313,10 +313,15 @@ class Client:
         messages: Sequence[ChatMessage],
         *,
         thinking: bool | None = None,
+        reasoning_effort: str | None = None,
         tools: str | Sequence[Mapping[str, Any]] = "",
     ) -> ApplyTemplateReply:
         """The prompt that a conversation makes, as text and as ids."""
-        return self._run(self._client.apply_template(messages, thinking=thinking, tools=tools))
+        return self._run(
+            self._client.apply_template(
+                messages, thinking=thinking, reasoning_effort=reasoning_effort, tools=tools
+            )
+        )
 
     # The daemon.
 

@@ -81,6 +81,7 @@ class GenerateRequest:
     stop: list[str] = field(default_factory=list)  # at most 16
     ignore_eos: bool = False
     thinking: bool | None = None  # None: the template's default
+    reasoning_effort: str | None = None  # the template's, e.g. "low"; None: its default
     retain_output: bool = False  # keep the output as a chunk, with its KV
     think_policy: ThinkPolicy | None = None  # None: the daemon's policy
     stream: bool = False  # the client always asks for events
@@ -183,6 +184,7 @@ class PrefixCache:
     messages: list[ChatMessage] = field(default_factory=list)
     prompt: str | None = None
     thinking: bool | None = None
+    reasoning_effort: str | None = None
     stream: bool = False
     timeout_ms: Int64 = 0
 
@@ -287,6 +289,7 @@ class ApplyTemplateRequest:
     thinking: bool | None = None
     tools: JsonArray = ""
     continue_final_message: bool | None = None
+    reasoning_effort: str | None = None
 
 
 @dataclass

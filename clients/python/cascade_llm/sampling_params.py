@@ -29,6 +29,7 @@ class SamplingParams:
     stop: str | Sequence[str] = ()
     ignore_eos: bool = False
     thinking: bool | None = None
+    reasoning_effort: str | None = None  # "low", "high", … as the model knows them
     retain_output_cache: bool = False  # keep the output as a chunk, with its KV
     think_policy: ThinkPolicy | None = None
     attention: str | None = None  # "dense", "window:W:S", "select:B:D", "verify:B:D"

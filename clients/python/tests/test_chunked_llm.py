@@ -128,6 +128,7 @@ class ChunkedLLMTest(DaemonTest):
             stop="zzz",
             logit_bias={7: 1.5},
             thinking=False,
+            reasoning_effort="low",
             think_policy=ThinkPolicy.DROP,
             attention="window:4096",
             output_name="named",
@@ -153,6 +154,7 @@ class ChunkedLLMTest(DaemonTest):
             ("think_policy", {"think_policy": "forget"}),
             ("attention", {"attention": 4096}),
             ("attention", {"attention": "sparse"}),
+            ("reasoning_effort", {"reasoning_effort": "A lot"}),
             ("stop", {"stop": [5]}),
         ]
         for field, params in bad:

@@ -272,7 +272,7 @@ class EncodeTest(unittest.TestCase):
     def test_what_is_empty_or_absent_does_not_travel(self) -> None:
         body = msgpack.unpackb(encode(ID, GenerateRequest(prompt=""))[2])
         self.assertEqual(body["prompt"], "")
-        for name in ("chunks", "messages", "stop", "session", "thinking", "output_name"):
+        for name in ("chunks", "stop", "session", "thinking", "reasoning_effort", "output_name"):
             self.assertNotIn(name, body)
 
     def test_numbers_that_are_none_are_sent_as_they_are(self) -> None:
@@ -317,6 +317,7 @@ class RandomTest(unittest.TestCase):
                 ),
                 stop=[random_text(draw) for _ in range(draw.randrange(3))],
                 thinking=draw.choice([None, True, False]),
+                reasoning_effort=draw.choice([None, "low", "high"]),
                 output_ttl_ms=draw.choice([None, draw.getrandbits(63)]),
             )
             self.assertEqual(decode(encode(ID, request)).message, request, seed)

@@ -80,14 +80,21 @@ class SentTest(ClientTest):
         whole = client.detokenize((5, 6), skip_special=True, pieces=True)
         self.assertEqual(whole, DetokenizeReply("ab", ["a", "b"]))
         messages = [ChatMessage("user", "x")]
-        prompt = client.apply_template(messages, thinking=False, tools=[WEATHER])
+        prompt = client.apply_template(
+            messages, thinking=False, reasoning_effort="low", tools=[WEATHER]
+        )
         self.assertEqual(prompt, ApplyTemplateReply("user: x", [7]))
         self.assertEqual(
             daemon.received,
             [
                 TokenizeRequest("ab", True),
                 DetokenizeRequest([5, 6], True, True),
-                ApplyTemplateRequest(messages, False, json.dumps([WEATHER], separators=(",", ":"))),
+                ApplyTemplateRequest(
+                    messages,
+                    False,
+                    json.dumps([WEATHER], separators=(",", ":")),
+                    reasoning_effort="low",
+                ),
             ],
         )
 
@@ -178,6 +185,9 @@ class TokensTest(DaemonTest):
         self.assert_refused("text", lambda: client.tokenize(""))
         self.assert_refused("token_ids[0]", lambda: client.detokenize([1 << 30]))
         self.assert_refused("messages", lambda: client.apply_template([]))
+        self.assert_refused(
+            "reasoning_effort", lambda: client.apply_template(user, reasoning_effort="A lot")
+        )
         for tools in ("{}", "[1]", "["):
             self.assert_refused("tools", lambda: client.apply_template(user, tools=tools))
         self.assert_refused(

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "model/grammar/matcher.h"
+#include "model/mark_bytes.h"
 
 namespace cascade::testing {
 
@@ -41,7 +42,7 @@ inline std::optional<std::string> random_walk(GrammarAutomaton& automaton, Rando
     if (bytes.empty()) return text;
     uint8_t byte = bytes[random.below(bytes.size())];
     if (random.unit() < (hurry ? 0.9 : 0.4)) {
-      for (const char c : {'"', '}', ']'}) {
+      for (const char c : {'"', kMarkByte, '}', ']'}) {
         const auto closing = std::ranges::find(bytes, static_cast<uint8_t>(c));
         if (closing != bytes.end()) byte = *closing;
       }

@@ -108,6 +108,11 @@ TEST(OpenAiChat, thinking_is_switched_by_effort_and_template_arguments) {
   EXPECT_EQ(request_with(R"(,"chat_template_kwargs":{"enable_thinking":false})").thinking, false);
   EXPECT_EQ(request_with("").thinking, std::nullopt);
   EXPECT_EQ(error_of(decode_with(R"(,"chat_template_kwargs":{"x":1})")), "chat_template_kwargs.x");
+  const auto effort = request_with(R"(,"chat_template_kwargs":{"reasoning_effort":"low"})");
+  EXPECT_EQ(effort.reasoning_effort, "low");
+  EXPECT_EQ(effort.thinking, std::nullopt);
+  EXPECT_EQ(error_of(decode_with(R"(,"chat_template_kwargs":{"reasoning_effort":"A"})")),
+            "chat_template_kwargs.reasoning_effort");
 }
 
 TEST(OpenAiChat, cache_controls_keep_the_prompts_pages) {

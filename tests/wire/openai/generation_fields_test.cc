@@ -99,6 +99,26 @@ TEST(GenerationFields, an_attention_mode_that_is_too_long_is_not_repeated) {
             "verify:B:D");
 }
 
+TEST(GenerationFields, an_effort_of_reasoning_is_a_word_for_the_template) {
+  for (const auto& request : requests_with(R"("reasoning_effort":"xhigh")")) {
+    EXPECT_EQ(request.reasoning_effort, "xhigh");
+    EXPECT_EQ(request.thinking, true);
+  }
+  for (const auto& request : requests_with(R"("reasoning_effort":"none")")) {
+    EXPECT_EQ(request.reasoning_effort, "none");
+    EXPECT_EQ(request.thinking, false);
+  }
+  for (const auto& request : requests_with(R"("reasoning_effort":null,"reasoning":null)")) {
+    EXPECT_FALSE(request.reasoning_effort.has_value() || request.thinking.has_value());
+  }
+  for (const std::string wrong : {"\"\"", "\"High\"", "\"very high\"", "5", "true", "[\"low\"]"}) {
+    EXPECT_EQ(field_refused("\"reasoning_effort\":" + wrong), "reasoning_effort") << wrong;
+  }
+  EXPECT_EQ(error_of(R"("reasoning_effort":"a lot")"),
+            "invalid_argument: reasoning_effort: must have 1 to 32 characters, each a to z, _ or "
+            "-, such as \"high\"");
+}
+
 TEST(GenerationFields, whole_numbers_may_have_a_point) {
   for (const auto& request : requests_with(R"("max_tokens":10.0,"top_k":5.0,"seed":7.0)")) {
     EXPECT_EQ(request.max_tokens, 10);

@@ -176,6 +176,18 @@ TEST(OpenAiResponses, tools_that_are_no_functions_are_left_out_and_named) {
   EXPECT_EQ(call.request.client_data.find("mcp__files"), std::string::npos);
 }
 
+TEST(OpenAiResponses, the_effort_of_reasoning_reaches_the_request_and_is_repeated) {
+  const ResponseCall call = call_of(R"({"input":"x","reasoning":{"effort":"minimal"}})");
+  EXPECT_EQ(call.request.reasoning_effort, "minimal");
+  EXPECT_EQ(call.request.thinking, true);
+  EXPECT_EQ(call.echo["reasoning"]["effort"], "minimal");
+  const ResponseCall absent = call_of(R"({"input":"x","reasoning":{"effort":null}})");
+  EXPECT_FALSE(absent.request.reasoning_effort || absent.request.thinking);
+  const auto wrong = decode_response(R"({"input":"x","reasoning":{"effort":"A lot"}})");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().field, "reasoning.effort");
+}
+
 // Fields that Codex, the AI SDK, LangChain and others send by default.
 TEST(OpenAiResponses, fields_without_a_meaning_here_are_taken) {
   const auto call = decode_response(R"({"model":"m","instructions":"i","input":[

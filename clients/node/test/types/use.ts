@@ -45,6 +45,7 @@ export async function generating(client: Client): Promise<string> {
     chunks: [{ type: 'SYSTEM_PROMPT', text: 'Be brief.' }, chunkReference('output_01')],
     sampling: { temperature: 0, topK: 5, seed: 2n ** 63n, logitBias: [{ token: 1, bias: -1 }] },
     thinking: false,
+    reasoningEffort: 'low',
     thinkPolicy: 'keep',
     attention: 'window:4096:64',
     stop: ['\n'],
@@ -89,7 +90,8 @@ export async function forming(client: Client): Promise<string> {
   same<typeof ids, Int32Array>(true);
   const { text, pieces } = await client.detokenize(ids, { skipSpecial: true, pieces: true });
   const { pieceBytes } = await client.detokenize(ids, { pieceBytes: true, textStart: 'none' });
-  const { prompt, tokenIds } = await client.applyTemplate(messages, { thinking: false, tools });
+  const { prompt, tokenIds } =
+    await client.applyTemplate(messages, { thinking: false, reasoningEffort: 'low', tools });
   // @ts-expect-error: no such option
   await client.detokenize([1], { special: true });
   return `${text} ${pieces.length} ${prompt} ${tokenIds.length} ${pieceBytes.length}`;

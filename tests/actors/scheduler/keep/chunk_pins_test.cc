@@ -85,6 +85,7 @@ TEST_F(ChunkPinsRoomTest, a_conversation_says_what_a_lost_output_was_made_of) {
   answer_read({});
   Request request;
   request.client.tenant = "alice";
+  request.params.reasoning_effort = "low";
   Composition composition;
   composition.messages.resize(3);
   composition.messages[0].content = "question";
@@ -96,6 +97,7 @@ TEST_F(ChunkPinsRoomTest, a_conversation_says_what_a_lost_output_was_made_of) {
   ASSERT_EQ(jobs.size(), 1u);
   ASSERT_EQ(jobs[0].messages.size(), 2u);
   EXPECT_EQ(jobs[0].messages[1].content, "answer");
+  EXPECT_EQ(jobs[0].reasoning_effort, "low");
   EXPECT_EQ(idle_.take_tokenized(jobs[0].job)->chunk_id, "a");
 }
 
