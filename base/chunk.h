@@ -91,9 +91,11 @@ struct ChatMessage {
   // assistant only: `content` is put into the prompt exactly as it is, thoughts included, whatever
   // the template would do to it (policy kKeep).
   bool verbatim = false;
-  std::string tool_calls{};    // assistant only: a JSON array as in OpenAI's API, or empty
-  std::string tool_call_id{};  // tool only: the id of the call with this result; may be empty
-  std::string name{};          // tool only: the function's name; may be empty
+  std::string tool_calls{};  // assistant only: a JSON array as in OpenAI's API, or empty
+  // A tool's: the id of the call with this result; may be empty. An assistant's: what the ids of
+  // the calls in its content begin with; empty: some ids.
+  std::string tool_call_id{};
+  std::string name{};  // tool only: the function's name; may be empty
   bool operator==(const ChatMessage&) const = default;
 };
 

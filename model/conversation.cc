@@ -30,6 +30,10 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
                            std::span<const ChatMessage> messages, bool add_generation_prompt) {
   ASSIGN_OR_RETURN(const ConversationTemplate* chosen,
                    context.templates.choose(/*tools=*/!context.tools.is_null()));
+  const bool is_harmony = HarmonyTokens::of(context.tokenizer).has_value();
+  const bool has_tools = !context.tools.is_null();
+  const bool has_own_calls =
+      has_tools && !is_harmony && context.templates.call_form() != CallForm::kJson;
   OrderedJson variables;
   OrderedJson& list = variables["messages"] = OrderedJson::array();
   for (size_t i = 0; i < messages.size(); ++i) {
@@ -39,7 +43,9 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
     entry["content"] = message.verbatim ? stand_ins.of(i) : message.content;
     if (!message.reasoning.empty()) entry["reasoning_content"] = message.reasoning;
     if (!message.name.empty()) entry["name"] = message.name;
-    if (!message.tool_call_id.empty()) entry["tool_call_id"] = message.tool_call_id;
+    const char* const id = message.role == "assistant" ? kCallIdPrefix : "tool_call_id";
+    const bool has_id = message.role != "assistant" || has_own_calls;
+    if (has_id && !message.tool_call_id.empty()) entry[id] = message.tool_call_id;
     if (!message.tool_calls.empty()) {
       ASSIGN_OR_RETURN(
           entry["tool_calls"],
@@ -47,11 +53,9 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
     }
     list.push_back(std::move(entry));
   }
-  const bool is_harmony = HarmonyTokens::of(context.tokenizer).has_value();
-  const bool has_tools = !context.tools.is_null();
   if (is_harmony) {
     list = harmony_messages(list, has_tools);
-  } else if (has_tools && context.templates.call_form() != CallForm::kJson) {
+  } else if (has_own_calls) {
     for (OrderedJson& message : list) {
       if (message["role"] == "assistant") calls_from_content(message);
     }

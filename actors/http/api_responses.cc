@@ -139,6 +139,7 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
     // The answer is rendered like the one in the history that the daemon keeps of the turn: see
     // scheduler_retention.cc.
     ChatMessage answer = {.role = "assistant", .content = output.text, .reasoning = {}};
+    answer.tool_call_id = openai::call_id_prefix(openai::response_id_of(output.id));
     if (output.think_policy == ThinkPolicy::kKeep) {
       answer.content = output.raw_text;
       answer.verbatim = true;

@@ -1,12 +1,14 @@
 // Ids are made up: templates that show them show the same ones for call and result.
 #include "model/calls/call_history.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/call_id.h"
 #include "base/tool_call_parser.h"
 
 namespace cascade {
@@ -18,11 +20,12 @@ std::string text_member(const OrderedJson& object, const char* key) {
 }
 
 void calls_from_content(OrderedJson& message) {
-  const auto found = message.find("content");
-  if (found == message.end() || !found->is_string()) return;
-  const std::string content = *found;
+  std::string prefix = text_member(message, kCallIdPrefix);
+  message.erase(kCallIdPrefix);
+  if (prefix.empty()) prefix = "history";
+  const std::string content = text_member(message, "content");
   if (message.contains("tool_calls") || content.find(kToolCallOpen) == std::string::npos) return;
-  ToolCallParser parser(/*parallel=*/true, "history");
+  ToolCallParser parser(/*parallel=*/true, prefix);
   std::vector<AnswerPart> parts = parser.push(content);
   for (AnswerPart& part : parser.finish(/*cut=*/false)) parts.push_back(std::move(part));
   std::string text;
@@ -43,24 +46,26 @@ void calls_from_content(OrderedJson& message) {
 void name_results(OrderedJson& messages) {
   std::map<std::string, std::string> functions;  // of the calls without a result, by id
   std::deque<std::string> order;                 // the ids, also of calls that have a result
+  const auto open = [&](OrderedJson& call) {
+    if (!call.is_object()) return;
+    if (text_member(call, "id").empty()) call["id"] = call_id_of(std::to_string(order.size()));
+    const std::string id = text_member(call, "id");
+    functions[id] = call.contains("function") ? text_member(call["function"], "name") : "";
+    order.push_back(id);
+  };
   for (OrderedJson& message : messages) {
-    const OrderedJson calls = message.value("tool_calls", OrderedJson::array());
-    for (const OrderedJson& call : calls) {
-      const std::string id = text_member(call, "id");
-      const bool has_function = call.is_object() && call.contains("function");
-      functions[id] = has_function ? text_member(call["function"], "name") : "";
-      order.push_back(id);
-    }
+    const auto calls = message.find("tool_calls");
+    if (calls != message.end() && calls->is_array()) std::ranges::for_each(*calls, open);
     if (text_member(message, "role") != "tool") continue;
-    std::string id = text_member(message, "tool_call_id");
-    while (id.empty() && !order.empty()) {
-      if (functions.contains(order.front())) id = order.front();
+    auto call = functions.find(text_member(message, "tool_call_id"));
+    while (call == functions.end() && !order.empty()) {
+      call = functions.find(order.front());
       order.pop_front();
     }
-    const auto call = functions.find(id);
     if (call == functions.end()) continue;
-    message["tool_call_id"] = id;
-    if (text_member(message, "name").empty()) message["name"] = call->second;
+    message["tool_call_id"] = call->first;
+    const bool has_name = call->second.empty() || !text_member(message, "name").empty();
+    if (!has_name) message["name"] = call->second;
     functions.erase(call);
   }
 }

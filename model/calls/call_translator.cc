@@ -99,6 +99,9 @@ std::vector<CallTranslator::Piece> CallTranslator::finish(bool ended) {
   end_.reset();
   std::string_view body = is_call ? std::string_view(rest).substr(body_) : std::string_view();
   if (!marks_.close.empty()) body.remove_suffix(begun_mark(body, marks_.close));
+  const bool is_separator = marks_.may_be_bare && after_call_ && !is_call &&
+                            rest.find_first_not_of(kSeparators) == rest.npos;
+  if (is_separator) return pieces;
   if (!is_call || !may_become_call(marks_.form, body, body_ == 0)) {
     give_text(rest, pieces);
   } else if (ended) {

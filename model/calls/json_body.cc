@@ -9,12 +9,25 @@
 #include "model/calls/call_json.h"
 #include "model/calls/call_marks.h"
 #include "model/calls/relaxed_body.h"
+#include "model/calls/relaxed_text.h"
 
 namespace cascade {
 namespace {
 
 constexpr std::string_view kArguments = "[ARGS]";
 constexpr std::string_view kId = "[CALL_ID]";
+
+// Reads an object or a list, also one that lacks brackets at its end or has other quotes. nullopt
+// if something follows it, or it is none.
+std::optional<OrderedJson> read_json(const std::string& text) {
+  auto parsed = parse_ordered_json(text, "calls");
+  if (parsed.ok())
+    return parsed->is_structured() ? std::optional(*std::move(parsed)) : std::nullopt;
+  RelaxedText relaxed(text);
+  auto read = relaxed.document(
+      [](const std::string&, const std::string& bare) { return ToolTypes().value("", "", bare); });
+  return relaxed.at_end() ? std::move(read) : std::nullopt;
+}
 
 // The call that an object is; nullopt if it has no name.
 std::optional<std::string> call_of(const OrderedJson& object) {
@@ -34,8 +47,8 @@ std::optional<std::string> call_of(const OrderedJson& object) {
 }  // namespace
 
 std::vector<std::string> read_call_list(std::string_view body) {
-  auto parsed = parse_ordered_json(without_marks(body), "calls");
-  if (!parsed.ok()) return {};
+  auto parsed = read_json(without_marks(body));
+  if (!parsed) return {};
   if (!parsed->is_array()) parsed = OrderedJson::array({*std::move(parsed)});
   std::vector<std::string> calls;
   for (const OrderedJson& object : *parsed) {
@@ -57,13 +70,16 @@ std::vector<std::string> read_mistral(std::string_view body) {
   name = name.substr(0, std::min(name.find(kArguments), name.find(kId)));
   const std::string function(trimmed(without_marks(name.substr(0, name.find('\xFF')))));
   if (function.empty()) return {};
-  return {call_json(function, call_arguments(without_marks(body.substr(brace))))};
+  const std::string written = without_marks(body.substr(brace));
+  const auto read =
+      parse_ordered_json(written, "arguments").ok() ? std::nullopt : read_json(written);
+  return {call_json(function, read ? dump_exact(*read) : call_arguments(written))};
 }
 
 std::vector<std::string> read_llama3(std::string_view body, const ToolTypes& types) {
   const std::string plain = without_marks(body);
-  const auto parsed = parse_ordered_json(plain, "call");
-  if (parsed.ok() && parsed->is_object()) {
+  const auto parsed = read_json(plain);
+  if (parsed && parsed->is_object()) {
     const auto name = parsed->find("name");
     const bool is_known = name != parsed->end() && name->is_string() &&
                           types.has(name->get_ref<const std::string&>());

@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::string_view kStringMark = "<|\"|>";
 
+// How often reading goes on after a part that is no call, so that many such parts take no longer.
+constexpr int kFailuresMax = 64;
+// What may follow a call in a list.
+constexpr std::string_view kCallEnds = ",;\n]";
+
 // `text` with kMarkByte for each mark of a string, and without other marks. If the model has such a
 // token, its spelling is no mark.
 std::string with_string_marks(std::string_view text) {
@@ -46,8 +51,9 @@ std::vector<std::string> read_gemma(std::string_view body, const ToolTypes& type
   const std::string marked = with_string_marks(trimmed(body));
   RelaxedText text(marked);
   if (text.rest().starts_with(kPrefix)) text.skip_bytes(kPrefix.size());
+  (void)text.take(':');  // models write it in the place of "call:", too
   const std::string name(trimmed(text.take_until("{(")));
-  if (name.empty()) return {};
+  if (!is_function_name(name)) return {};
   const bool is_python = text.rest().starts_with('(');
   const std::string written = without_marks(text.rest());
   text.skip_bytes(1);
@@ -61,19 +67,24 @@ std::vector<std::string> read_pythonic(std::string_view body, const ToolTypes& t
   const std::string plain = without_marks(body);
   RelaxedText text(plain);
   if (text.take('[')) text.skip(kBlanks);
-  while (!text.at_end() && !text.rest().starts_with(']')) {
+  for (int failures = 0; !text.at_end() && !text.rest().starts_with(']');) {
     const RelaxedText begin = text;
     const std::string name = text.take_until("(\n");
+    // After a part that was no call, only known functions count.
+    const bool may_count = (!only_known && failures == 0) || types.has(name);
     std::optional<OrderedJson> arguments;
-    const bool may_count = !only_known || types.has(name);
     if (may_count && is_function_name(name) && text.take('(')) {
       arguments = text.members(')', values_of(name, types));
     }
-    if (arguments) {
+    text.skip(" \t\r");
+    const bool ends = text.rest().empty() || kCallEnds.find(text.rest()[0]) != kCallEnds.npos;
+    if (arguments && ends) {
       calls.push_back(call_json(name, dump_exact(*arguments)));
     } else {
+      if (only_known || ++failures > kFailuresMax)
+        return only_known ? std::vector<std::string>() : calls;
       text = begin;
-      (void)text.take_until("\n");
+      (void)text.take_until(",;\n");
     }
     text.skip(" \t\r\n,;");
   }

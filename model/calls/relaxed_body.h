@@ -16,8 +16,8 @@ namespace cascade {
 std::vector<std::string> read_gemma(std::string_view body, const ToolTypes& types);
 
 // The JSON of the calls NAME(KEY=VALUE, …) in a list, with or without its brackets, or one a line.
-// A call that cannot be read is left out, up to the end of its line. `only_known`: only calls of
-// the functions that `types` has count.
+// A part that is no call is left out; after it, only calls of functions that `types` has count.
+// `only_known`: no part may be anything else than a call of such a function.
 std::vector<std::string> read_pythonic(std::string_view body, const ToolTypes& types,
                                        bool only_known = false);
 

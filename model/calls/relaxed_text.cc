@@ -108,6 +108,31 @@ std::optional<OrderedJson> RelaxedText::members(char closing, const Bare& bare) 
   return nested_members(closing);
 }
 
+std::optional<OrderedJson> RelaxedText::document(const Bare& bare) {
+  bare_ = &bare;
+  depth_ = 0;
+  member_.clear();
+  skip(kBlanks);
+  return structure();
+}
+
+// Whether the members that `closing` would end may end without it: where the text ends, and those
+// of a call in parentheses also where the line ends and at the end of a list. Otherwise skips
+// blanks.
+bool RelaxedText::ends_here(char closing) {
+  const std::string_view before = rest_;
+  skip(kBlanks);
+  const std::string_view blanks = before.substr(0, before.size() - rest_.size());
+  if (rest_.empty()) return true;
+  if (closing != ')' || depth_ > 0 || rest_.starts_with(closing) || rest_.starts_with(',')) {
+    return false;
+  }
+  if (rest_.starts_with(']')) return true;
+  if (blanks.find('\n') == blanks.npos) return false;
+  rest_ = before;
+  return true;
+}
+
 std::optional<OrderedJson> RelaxedText::nested_members(char closing) {
   OrderedJson members = OrderedJson::object();
   while (!take(closing)) {
@@ -119,37 +144,46 @@ std::optional<OrderedJson> RelaxedText::nested_members(char closing) {
     auto read = value(closing);
     if (!read) return std::nullopt;
     members[*std::move(name)] = *std::move(read);
-    if (take(',') || rest_.empty()) continue;
-    if (!rest_.starts_with(closing)) return std::nullopt;
+    if (ends_here(closing)) return members;
+    if (!take(',') && !rest_.starts_with(closing)) return std::nullopt;
   }
   return members;
 }
 
-std::optional<OrderedJson> RelaxedText::elements() {
+std::optional<OrderedJson> RelaxedText::elements(char closing) {
   OrderedJson elements = OrderedJson::array();
-  while (!take(']')) {
+  while (!take(closing)) {
     if (rest_.empty()) return elements;
-    auto read = value(']');
+    auto read = value(closing);
     if (!read) return std::nullopt;
     elements.push_back(*std::move(read));
     if (take(',') || rest_.empty()) continue;
-    if (!rest_.starts_with(']')) return std::nullopt;
+    if (!rest_.starts_with(closing)) return std::nullopt;
   }
   return elements;
+}
+
+// Takes an object, a list or a tuple.
+std::optional<OrderedJson> RelaxedText::structure() {
+  if (depth_ == kDepthMax) return std::nullopt;
+  ++depth_;
+  auto read = take('{')   ? nested_members('}')
+              : take('[') ? elements(']')
+              : take('(') ? elements(')')
+                          : std::nullopt;
+  --depth_;
+  return read;
 }
 
 // Takes a value that `closing` or a comma follows.
 std::optional<OrderedJson> RelaxedText::value(char closing) {
   if (auto text = quoted()) return *std::move(text);
-  const bool is_list = take('[');
-  if (is_list || take('{')) {
-    if (depth_ == kDepthMax) return std::nullopt;
-    ++depth_;
-    auto read = is_list ? elements() : nested_members('}');
-    --depth_;
-    return read;
-  }
-  const std::string text = take_until(std::string(",") + closing);
+  const bool is_structure = rest_.starts_with('[') || rest_.starts_with('{') ||
+                            (rest_.starts_with('(') && closing != '}');
+  if (is_structure) return structure();
+  // A call in parentheses may lack its end.
+  const std::string text =
+      take_until(closing == ')' && depth_ == 0 ? ",)]\n" : std::string(",") + closing);
   if (text.empty()) return std::nullopt;
   return (*bare_)(depth_ == 0 ? member_ : "", text);
 }

@@ -30,13 +30,18 @@ class RelaxedText {
   // Gives the value of a text that is not quoted, by the name of the outermost member it is in.
   using Bare = std::function<OrderedJson(const std::string& member, const std::string& text)>;
   // Takes members, NAME=VALUE or NAME:VALUE with commas between, and the `closing` bracket, which
-  // may be missing at the end of the text. Names may be quoted. nullopt if this is not possible, or
-  // values are nested too deep; what was taken then is not defined.
+  // may be missing at the end of the text, or of a line, or of a list. Names may be quoted. nullopt
+  // if this is not possible, or values are nested too deep; what was taken then is not defined.
   std::optional<OrderedJson> members(char closing, const Bare& bare);
+  // Takes an object or a list, whose brackets may be missing at the end of the text. nullopt as
+  // members().
+  std::optional<OrderedJson> document(const Bare& bare);
 
  private:
   std::optional<OrderedJson> nested_members(char closing);
-  std::optional<OrderedJson> elements();
+  std::optional<OrderedJson> elements(char closing);
+  std::optional<OrderedJson> structure();
+  bool ends_here(char closing);
   std::optional<OrderedJson> value(char closing);
   std::optional<std::string> quoted();
   std::string marked();

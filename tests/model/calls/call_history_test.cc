@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/call_id.h"
 #include "tests/model/calls/calls_testing.h"
 
 namespace cascade {
@@ -55,8 +56,28 @@ TEST(CallHistory, a_result_gets_the_id_and_the_name_of_its_call) {
   EXPECT_EQ(shown(6), "3 own");
 }
 
+TEST(CallHistory, a_result_with_an_id_that_no_call_has_belongs_to_the_first_open_call) {
+  OrderedJson messages = OrderedJson::array(
+      {{{"role", "assistant"}, {"tool_calls", {call_of("", "f"), call_of("", "g")}}},
+       {{"role", "tool"}, {"tool_call_id", "x"}, {"content", "of f"}},
+       {{"role", "tool"}, {"content", "of g"}}});
+  name_results(messages);
+  EXPECT_EQ(text_member(messages[1], "name"), "f");
+  EXPECT_EQ(text_member(messages[2], "name"), "g");
+  const OrderedJson& calls = messages[0]["tool_calls"];
+  EXPECT_EQ(messages[1]["tool_call_id"], calls[0]["id"]);
+  EXPECT_NE(calls[0]["id"], calls[1]["id"]);
+}
+
+TEST(CallHistory, the_ids_of_calls_begin_as_the_message_says) {
+  OrderedJson message = {{"role", "assistant"}, {"content", kGetCall}, {kCallIdPrefix, "call_7_"}};
+  calls_from_content(message);
+  EXPECT_FALSE(message.contains(kCallIdPrefix));
+  EXPECT_EQ(message["tool_calls"][0]["id"], call_id_of("call_7_0"));
+}
+
 TEST(CallHistory, odd_calls_have_no_results) {
-  for (const char* calls : {"null", "[]", "[7]", "{}", R"([{"function":7}])"}) {
+  for (const char* calls : {"null", "[]", "[7]", "{}"}) {
     OrderedJson messages = OrderedJson::array(
         {{{"role", "assistant"}, {"tool_calls", *parse_ordered_json(calls, "calls")}},
          {{"role", "tool"}, {"tool_call_id", "1"}}});

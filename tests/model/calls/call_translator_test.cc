@@ -233,6 +233,7 @@ TEST(CallTranslator, a_bare_call_is_the_beginning_of_an_answer) {
   EXPECT_EQ(changed(CallForm::kLlama3, " \n" + call + "; " + call + "\n" + call + " x"),
             " \n" + common + "\n" + common + "\n" + common + " x");
   EXPECT_EQ(changed(CallForm::kLlama4, "[now(), now()]"), common + "\n" + common);
+  EXPECT_EQ(changed(CallForm::kLlama3, call + "; "), common);
   EXPECT_EQ(changed(CallForm::kLlama3, "x" + call), "x" + call);
   EXPECT_EQ(changed(CallForm::kLlama4, "x[now()]"), "x[now()]");
   for (const char* text : {R"({"capital": "Paris"})", R"({"name": "Paris", "parameters": {}})",

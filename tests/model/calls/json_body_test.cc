@@ -43,10 +43,23 @@ TEST(MistralBody, a_parameter_may_have_any_name_and_text) {
 
 TEST(MistralBody, damaged_arguments_are_a_string) {
   EXPECT_EQ(mistral(R"(f~[ARGS]{"a":)"), R"({"name": "f", "arguments": "{\"a\":"})");
-  for (const char* body : {"", " ", "f", "f~[ARGS]", "~[ARGS]{}", "{}", "[]", "[7]",
-                           "[{\"name\":7}]", "{\"name\":\"f\""}) {
+  EXPECT_EQ(mistral(R"(f~[ARGS]{a b} c)"), R"({"name": "f", "arguments": "{a b} c"})");
+  for (const char* body :
+       {"", " ", "f", "f~[ARGS]", "~[ARGS]{}", "{}", "[]", "[7]", "[{\"name\":7}]"}) {
     EXPECT_EQ(mistral(body), "") << body;
   }
+}
+
+TEST(MistralBody, missing_brackets_and_other_quotes_are_tolerated) {
+  const std::string call = R"({"name": "f", "arguments": {"a":"x"}})";
+  for (const char* body : {R"(f~[ARGS]{"a": "x")", R"(f~[ARGS]{"a": "x)", R"(f~[ARGS]{'a': 'x',})",
+                           R"([{"name": "f", "arguments": {"a": "x"}})",
+                           R"([{"name": "f", "arguments": {"a": "x"}},])",
+                           R"({"name": "f", "parameters": {"a": "x")"}) {
+    EXPECT_EQ(mistral(body), call) << body;
+  }
+  EXPECT_EQ(mistral("f~[ARGS]{\"a\": \"two\nlines\"}"),
+            R"({"name": "f", "arguments": {"a":"two\nlines"}})");
 }
 
 TEST(Llama3Body, a_call_has_a_known_name_and_arguments) {

@@ -55,7 +55,7 @@ TEST(GemmaBody, damage_that_models_make_is_tolerated) {
   EXPECT_EQ(gemma("call:get{city:~Paris}"), R"({"name": "get", "arguments": {"city":"Paris"}})");
   EXPECT_EQ(gemma("call:f{a b c}"), R"({"name": "f", "arguments": "{a b c}"})");
   EXPECT_EQ(gemma("call:f"), R"({"name": "f", "arguments": {}})");
-  for (const char* body : {"", " ", "call:", "{}", "call:{a:1}"})
+  for (const char* body : {"", " ", "call:", "{}", "call:{a:1}", "nothing here"})
     EXPECT_EQ(gemma(body), "") << body;
 }
 
@@ -72,18 +72,32 @@ TEST(PythonicBody, calls_are_one_a_line_or_in_a_list) {
 }
 
 TEST(PythonicBody, a_call_that_cannot_be_read_does_not_lose_the_others) {
-  EXPECT_EQ(
-      pythonic("f(1, 2)\nget(days=3)\nwhat is this\nf()"),
-      "{\"name\": \"get\", \"arguments\": {\"days\":3}}\n{\"name\": \"f\", \"arguments\": {}}");
+  const std::string get = R"({"name": "get", "arguments": {"days":3}})";
+  const std::string now = R"({"name": "now", "arguments": {}})";
+  EXPECT_EQ(pythonic("f(1, 2)\nget(days=3)\nwhat is this\nnow()"), get + "\n" + now);
+  EXPECT_EQ(pythonic("[bad line, get(days=3), now()]"), get + "\n" + now);
+  EXPECT_EQ(pythonic("[get(days=), now()]"), now);
+  EXPECT_EQ(pythonic("[get(days=3, now()]"), now);
+  EXPECT_EQ(pythonic("f(1)\nother()"), "");  // after damage, only known functions count
+  EXPECT_EQ(pythonic("get(days=3\nnow()"), get + "\n" + now);
+  EXPECT_EQ(pythonic("[get(city=\"x\"]"), R"({"name": "get", "arguments": {"city":"x"}})");
+  EXPECT_EQ(pythonic("get(\n  days=3\n)\nf(t=(1,'a'))"),
+            get + "\n" + R"({"name": "f", "arguments": {"t":[1,"a"]}})");
   for (const char* body :
-       {"", "[", "[]", "text", "f(1)", "two words(a=1)", "(a=1)", "\"f\"(a=1)"}) {
+       {"", "[", "[]", "text", "f(1)", "two words(a=1)", "(a=1)", "\"f\"(a=1)", "f() is one"}) {
     EXPECT_EQ(pythonic(body), "") << body;
   }
+  std::string many;
+  for (int i = 0; i < 100'000; ++i) many += "f(,";
+  EXPECT_EQ(pythonic(many), "");
 }
 
 TEST(PythonicBody, only_known_functions_may_be_asked_for) {
   EXPECT_EQ(pythonic("[print(a=1)]"), R"({"name": "print", "arguments": {"a":1}})");
-  EXPECT_EQ(pythonic("[print(a=1)]", /*only_known=*/true), "");
+  for (const char* body :
+       {"[print(a=1)]", "[now() is a function]", "[now(), print()]", "[now(1)]"}) {
+    EXPECT_EQ(pythonic(body, /*only_known=*/true), "") << body;
+  }
   EXPECT_EQ(pythonic("[get(days=1)]", true), R"({"name": "get", "arguments": {"days":1}})");
 }
 
