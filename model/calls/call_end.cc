@@ -22,18 +22,18 @@ bool is_token(std::string_view mark) {
 
 }  // namespace
 
-std::optional<CallEnd::Found> CallEnd::find(std::string_view text) {
-  const bool is_tagged = marks_.form == CallForm::kQwenTags || marks_.form == CallForm::kGlmTags;
-  return is_tagged ? find_after_values(text) : find_mark_or_bracket(text);
+std::optional<CallEnd::Found> CallEnd::find(std::string_view text, const CallMarks& marks) {
+  const bool is_tagged = marks.form == CallForm::kQwenTags || marks.form == CallForm::kGlmTags;
+  return is_tagged ? find_after_values(text, marks.close) : find_mark_or_bracket(text, marks);
 }
 
-std::optional<CallEnd::Found> CallEnd::find_after_values(std::string_view text) {
+std::optional<CallEnd::Found> CallEnd::find_after_values(std::string_view text,
+                                                         std::string_view close) {
   constexpr std::array<std::pair<std::string_view, bool>, 5> kTags = {{{kParameterTag, true},
                                                                        {kValueTag, true},
                                                                        {kParameterEnd, false},
                                                                        {kValueEnd, false},
                                                                        {kFunctionEnd, false}}};
-  const std::string_view close = marks_.close;
   const char first[] = {'<', kMarkByte};
   for (; (at_ = std::min(text.find_first_of({first, 2}, at_), text.size())) < text.size(); ++at_) {
     const std::string_view rest = text.substr(at_);
@@ -48,7 +48,8 @@ std::optional<CallEnd::Found> CallEnd::find_after_values(std::string_view text) 
   return std::nullopt;
 }
 
-std::optional<CallEnd::Found> CallEnd::find_mark_or_bracket(std::string_view text) {
+std::optional<CallEnd::Found> CallEnd::find_mark_or_bracket(std::string_view text,
+                                                            const CallMarks& marks) {
   for (; at_ < text.size(); ++at_) {
     const char byte = text[at_];
     if (quote_ != 0 && byte != kMarkByte) {
@@ -57,26 +58,26 @@ std::optional<CallEnd::Found> CallEnd::find_mark_or_bracket(std::string_view tex
       continue;
     }
     Found found = {at_, at_};
-    switch (see_mark(text.substr(at_), found)) {
+    switch (see_mark(text.substr(at_), marks, found)) {
       case Seen::kEnd: return found;
       case Seen::kHalf: return std::nullopt;
       case Seen::kNothing: break;
     }
     if (found.call > at_) {  // a mark within the call
       at_ = found.call - 1;
-    } else if (is_quote(byte)) {
+    } else if (is_quote(byte, marks)) {
       quote_ = byte;
-    } else if (marks_.close.empty() && see_bracket(byte)) {
+    } else if (marks.close.empty() && see_bracket(byte)) {
       return Found{at_ + 1, at_ + 1};
     }
   }
   return std::nullopt;
 }
 
-// Looks at a mark that `rest` may begin with. Another mark than one that ends the call moves
-// `found.call` behind it.
-CallEnd::Seen CallEnd::see_mark(std::string_view rest, Found& found) {
-  const std::string_view close = marks_.close, open = marks_.open;
+// Looks at a mark that `rest` may begin with. A mark that does not end the call moves `found.call`
+// to the mark's end.
+CallEnd::Seen CallEnd::see_mark(std::string_view rest, const CallMarks& marks, Found& found) const {
+  const std::string_view close = marks.close, open = marks.open;
   const bool counts = depth_ == 0 || rest.starts_with(kMarkByte);
   if (!counts) return Seen::kNothing;
   if (is_half(rest, open) || is_half(rest, close)) return Seen::kHalf;
@@ -85,7 +86,7 @@ CallEnd::Seen CallEnd::see_mark(std::string_view rest, Found& found) {
     return Seen::kEnd;
   }
   if (rest.starts_with(open)) return Seen::kEnd;
-  for (const std::string_view mark : marks_.within) {
+  for (const std::string_view mark : marks.within) {
     if (is_half(rest, mark)) return Seen::kHalf;
     if (rest.starts_with(mark)) found.call += mark.size();
   }
@@ -100,11 +101,11 @@ bool CallEnd::see_bracket(char byte) {
 }
 
 // Whether a string begins here whose text does not count.
-bool CallEnd::is_quote(char byte) const {
-  if (is_token(marks_.close) || marks_.form == CallForm::kGemma) return false;
-  if (marks_.close.empty() && depth_ == 0) return false;
-  const bool is_json = marks_.form == CallForm::kMistral || marks_.form == CallForm::kGranite3 ||
-                       marks_.form == CallForm::kLlama3;
+bool CallEnd::is_quote(char byte, const CallMarks& marks) const {
+  if (is_token(marks.close) || marks.form == CallForm::kGemma) return false;
+  if (marks.close.empty() && depth_ == 0) return false;
+  const bool is_json = marks.form == CallForm::kMistral || marks.form == CallForm::kGranite3 ||
+                       marks.form == CallForm::kLlama3;
   return byte == '"' || (byte == '\'' && !is_json);
 }
 

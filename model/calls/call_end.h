@@ -12,28 +12,28 @@ namespace cascade {
 // Finds the end of a call in a text that grows, and looks at each byte once. A mark that is a
 // special token always ends the call. A mark that is text ends it outside of values only, which may
 // have any text. A call without such a mark ends with the bracket that its first bracket needs. One
-// call, one thread; must not outlive the marks.
+// call, one thread.
 class CallEnd {
  public:
   // `body`: where the text after the opening mark begins.
-  CallEnd(const CallMarks& marks, size_t body) : marks_(marks), at_(body) {}
+  explicit CallEnd(size_t body) : at_(body) {}
 
   struct Found {
     size_t body;  // where the body ends
     size_t call;  // where the call, with its closing mark, ends
   };
-  // `text` is the text of the call before, and what came since. nullopt if the end has not come.
-  std::optional<Found> find(std::string_view text);
+  // `text` is the text of the call before, and what came since; `marks` are the same each time.
+  // nullopt if the end has not come.
+  std::optional<Found> find(std::string_view text, const CallMarks& marks);
 
  private:
   enum class Seen { kNothing, kEnd, kHalf };
-  std::optional<Found> find_after_values(std::string_view text);
-  std::optional<Found> find_mark_or_bracket(std::string_view text);
-  Seen see_mark(std::string_view rest, Found& found);
+  std::optional<Found> find_after_values(std::string_view text, std::string_view close);
+  std::optional<Found> find_mark_or_bracket(std::string_view text, const CallMarks& marks);
+  Seen see_mark(std::string_view rest, const CallMarks& marks, Found& found) const;
   bool see_bracket(char byte);
-  bool is_quote(char byte) const;
+  bool is_quote(char byte, const CallMarks& marks) const;
 
-  const CallMarks& marks_;
   size_t at_;              // what is before it was looked at; may be one byte beyond the text
   bool in_value_ = false;  // whether the tag of a value is open
   char quote_ = 0;         // of the string that is open; 0: none

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/exact_number.h"
 #include "base/json.h"
@@ -9,6 +10,12 @@
 #include "base/tool_call_parser.h"
 
 namespace cascade {
+
+// Whether a function may be called so, where no quotes are around its name.
+inline bool is_function_name(std::string_view name) {
+  constexpr std::string_view kNever = " \t\r\n\"'`,;=<>[]{}()";
+  return !name.empty() && name.find_first_of(kNever) == name.npos;
+}
 
 // {"name": NAME, "arguments": , the text that the JSON of a call begins with.
 inline std::string call_begin(const std::string& name) {

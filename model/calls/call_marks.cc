@@ -20,7 +20,7 @@ struct Spellings {
 constexpr std::array<Spellings, 9> kSpellings = {{
     {CallForm::kQwenTags, "<tool_call>", "</tool_call>", false, {}},
     {CallForm::kGlmTags, "<tool_call>", "</tool_call>", false, {}},
-    {CallForm::kGemma, "<|tool_call>", "<tool_call|>", false, {"<|\"|>"}},
+    {CallForm::kGemma, "<|tool_call>", "<tool_call|>", false, {kGemmaStringMark}},
     {CallForm::kMistral, "[TOOL_CALLS]", "", false, {"[ARGS]", "[CALL_ID]"}},
     {CallForm::kGranite3, "<|tool_call|>", "", false, {}},
     {CallForm::kOlmo, "<function_calls>", "</function_calls>", false, {}},

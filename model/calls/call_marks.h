@@ -12,6 +12,9 @@
 
 namespace cascade {
 
+// What is around Gemma's strings.
+inline constexpr std::string_view kGemmaStringMark = "<|\"|>";
+
 // How the marks are spelled in the text of an answer: a mark that is a special token of the model
 // is mark_bytes() (model/mark_bytes.h), any other is plain text. Immutable; any thread.
 struct CallMarks {

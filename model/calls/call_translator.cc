@@ -35,7 +35,7 @@ bool CallTranslator::take_text(std::vector<Piece>& pieces) {
       if (!after_call_) give_text(std::string_view(held_).substr(0, first), pieces);
       held_.erase(0, first);
       body_ = 0;
-      end_.emplace(marks_, body_);
+      end_.emplace(body_);
       return true;
     }
   }
@@ -45,7 +45,7 @@ bool CallTranslator::take_text(std::vector<Piece>& pieces) {
   give_text(std::string_view(held_).substr(0, certain), pieces);
   held_.erase(0, certain);
   body_ = marks_.open.size();
-  if (is_call) end_.emplace(marks_, body_);
+  if (is_call) end_.emplace(body_);
   return is_call;
 }
 
@@ -57,7 +57,7 @@ bool CallTranslator::take_call(std::vector<Piece>& pieces) {
     end_.reset();
     return true;
   }
-  const auto found = end_->find(held_);
+  const auto found = end_->find(held_, marks_);
   if (!found) return false;
   const std::string whole = held_.substr(0, found->call);
   held_.erase(0, found->call);

@@ -10,6 +10,7 @@
 #include "model/calls/call_marks.h"
 #include "model/calls/relaxed_body.h"
 #include "model/calls/relaxed_text.h"
+#include "model/mark_bytes.h"
 
 namespace cascade {
 namespace {
@@ -68,8 +69,8 @@ std::vector<std::string> read_mistral(std::string_view body) {
   if (brace == body.npos) return {};
   std::string_view name = body.substr(0, brace);
   name = name.substr(0, std::min(name.find(kArguments), name.find(kId)));
-  const std::string function(trimmed(without_marks(name.substr(0, name.find('\xFF')))));
-  if (function.empty()) return {};
+  const std::string function(trimmed(name.substr(0, name.find(kMarkByte))));
+  if (!is_function_name(function)) return {};
   const std::string written = without_marks(body.substr(brace));
   const auto read =
       parse_ordered_json(written, "arguments").ok() ? std::nullopt : read_json(written);

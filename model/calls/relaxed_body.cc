@@ -13,8 +13,6 @@
 namespace cascade {
 namespace {
 
-constexpr std::string_view kStringMark = "<|\"|>";
-
 // How often reading goes on after a part that is no call, so that many such parts take no longer.
 constexpr int kFailuresMax = 64;
 // What may follow a call in a list.
@@ -23,19 +21,13 @@ constexpr std::string_view kCallEnds = ",;\n]";
 // `text` with kMarkByte for each mark of a string, and without other marks. If the model has such a
 // token, its spelling is no mark.
 std::string with_string_marks(std::string_view text) {
-  std::string mark = mark_bytes(kStringMark);
-  if (text.find(mark) == text.npos) mark = kStringMark;
+  std::string mark = mark_bytes(kGemmaStringMark);
+  if (text.find(mark) == text.npos) mark = kGemmaStringMark;
   std::string out;
   for (size_t at; (at = text.find(mark)) != text.npos; text.remove_prefix(at + mark.size())) {
     out += without_marks(text.substr(0, at)) + kMarkByte;
   }
   return out + without_marks(text);
-}
-
-// A name of a function, or of what it belongs to.
-bool is_function_name(std::string_view name) {
-  constexpr std::string_view kNever = " \t\r\n\"'`,;:=<>[]{}()";
-  return !name.empty() && name.find_first_of(kNever) == name.npos;
 }
 
 RelaxedText::Bare values_of(const std::string& function, const ToolTypes& types) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/exact_number.h"
+#include "model/calls/call_marks.h"
 #include "model/mark_bytes.h"
 
 namespace cascade {
@@ -16,8 +17,6 @@ std::string compact(const OrderedJson& value) {
 }
 
 namespace {
-
-constexpr std::string_view kStringMark = "<|\"|>";
 
 // All texts, or all characters.
 CodePointDfa any_text() {
@@ -35,7 +34,7 @@ bool is_plain(std::string_view name) {
 }
 
 std::string gemma_string(std::string_view text) {
-  return mark_bytes(kStringMark) + std::string(text) + mark_bytes(kStringMark);
+  return mark_bytes(kGemmaStringMark) + std::string(text) + mark_bytes(kGemmaStringMark);
 }
 
 std::string gemma_name(const std::string& name) {
@@ -65,7 +64,7 @@ std::string gemma_value(const OrderedJson& value) {
 
 // A string in Gemma's form.
 GrammarNodeId JsonPieces::marked(GrammarNodeId text) {
-  const GrammarNodeId mark = builder_.text(mark_bytes(kStringMark));
+  const GrammarNodeId mark = builder_.text(mark_bytes(kGemmaStringMark));
   return builder_.sequence({mark, text, mark});
 }
 

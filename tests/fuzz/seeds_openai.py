@@ -42,7 +42,13 @@ def accepted_bodies():
               '<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>')
     harmony = ('<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>commentary '
                'to=functions.f <|constrain|>json<|message|>{}<|call|>')
+    others = ('<|tool_call>call:f{a:<|"|>1<|"|>,b:[2,{c:null}]}<tool_call|>'
+              '[TOOL_CALLS]f[ARGS]{"a":1}[TOOL_CALLS]f[CALL_ID]c[ARGS]{}[TOOL_CALLS][{"name":"f"}]'
+              '<function_calls>f(a="1", b=[True, None])\nf()</function_calls>'
+              "<|tool_call_start|>[f(a='1'), f()]<|tool_call_end|>"
+              '<|tool_call|>[{"name":"f","arguments":{}}]<|python_tag|>f.call(a="1")')
     return {
+        "ok-response-of-other-calls": body(input=others),
         "ok-response-of-tagged-calls": body(input=tagged),
         "ok-response-of-messages": body(input=harmony),
         "ok-conversation": body(messages=conversation, **sampling),

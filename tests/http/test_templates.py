@@ -33,6 +33,22 @@ MARKS = {"<|endoftext|>": "<|return|>", "<|im_start|>": "<|start|>", "<|im_end|>
          "<think>": "<|channel|>", "</think>": "<|message|>", "<tool_response>": "<|constrain|>",
          "</tool_response>": "<|call|>"}
 
+# Like Gemma 4's, with the name of a result's function.
+GEMMA = ("{% for m in messages %}<|turn>{{ m.role }}\n{{ m.name or '' }}"
+         "{% for c in m.tool_calls or [] %}<|tool_call>call:{{ c.function.name + '{' }}"
+         "{% for k, v in c.function.arguments | items %}{{ k }}:<|\"|>{{ v }}<|\"|>{% endfor %}"
+         "}<tool_call|>{% endfor %}{{ m.content }}<turn|>\n{% endfor %}"
+         "{% if add_generation_prompt %}<|turn>assistant\n{% endif %}")
+GEMMA_MARKS = {"<|im_start|>": "<|turn>", "<|im_end|>": "<turn|>", "<think>": "<|channel>",
+               "</think>": "<channel|>", "<tool_call>": "<|tool_call>",
+               "</tool_call>": "<tool_call|>", "<tool_response>": "<|\"|>"}
+# Like Ministral 3's.
+MISTRAL = ("{% for m in messages %}[INST]{{ m.role }}{{ m.name or '' }}[/INST]{{ m.content }}"
+           "{% for c in m.tool_calls or [] %}[TOOL_CALLS]{{ c.function.name }}[ARGS]"
+           "{{ c.function.arguments | tojson }}{% endfor %}</s>{% endfor %}")
+MISTRAL_MARKS = {"<|im_start|>": "[INST]", "<tool_response>": "[/INST]", "<|im_end|>": "</s>",
+                 "<tool_call>": "[TOOL_CALLS]", "</tool_call>": "[ARGS]"}
+
 
 def model_with(folder, template):
     """A copy of the demo model."""
@@ -43,16 +59,16 @@ def model_with(folder, template):
     return model
 
 
-def harmony_model(folder):
-    """A copy whose special tokens are those of harmony."""
-    model = model_with(folder, HARMONY)
+def model_with_marks(folder, template, marks):
+    """A copy whose special tokens have these names."""
+    model = model_with(folder, template)
     for name in ("tokenizer.json", "tokenizer_config.json"):
         path = model / name
         content = json.loads(path.read_text())
         tokens = content.get("added_tokens") or content["added_tokens_decoder"].values()
         for token in tokens:
-            token["special"] = token["special"] or token["content"] in MARKS
-            token["content"] = MARKS.get(token["content"], token["content"])
+            token["special"] = token["special"] or token["content"] in marks
+            token["content"] = marks.get(token["content"], token["content"])
         path.write_text(json.dumps(content))
     return model
 
@@ -167,7 +183,7 @@ class TemplatesTest(unittest.TestCase):
             self.assertEqual(third["input_tokens_details"]["cached_tokens"], 0)
 
     def test_a_model_that_writes_harmony_calls_and_goes_on(self):
-        with Daemon(model=harmony_model(self.folder)) as daemon:
+        with Daemon(model=model_with_marks(self.folder, HARMONY, MARKS)) as daemon:
             calls = []
             for seed in range(12):  # thoughts may take all tokens
                 asked = question(tools=[TOOL], tool_choice="required", max_tokens=200, seed=seed,
@@ -190,6 +206,42 @@ class TemplatesTest(unittest.TestCase):
                                                  "temperature": 1, "seed": 1}).json
             stored = daemon.get("/v1/responses/" + made["id"]).json
             self.assertEqual(stored["output"], made["output"])
+
+    def calls_and_goes_on(self, template, marks, written):
+        """Demands calls, continues with their results, and finds them as the model wrote them."""
+        with Daemon(model=model_with_marks(self.folder, template, marks)) as daemon:
+            asked = question(tools=[TOOL], tool_choice="required", max_tokens=60, model="other",
+                             temperature=1, seed=1, parallel_tool_calls=False)
+            message = daemon.post(CHAT, asked).json["choices"][0]["message"]
+            self.assertEqual(message["tool_calls"][0]["function"],
+                             {"name": "find", "arguments": '{"place":"here"}'})
+            self.assertFalse(message["content"])
+            made = daemon.post("/v1/responses", {
+                "input": asked["messages"][0]["content"], "tools": [dict(TOOL["function"],
+                type="function")], "tool_choice": "required", "max_output_tokens": 60,
+                "temperature": 1, "seed": 1, "parallel_tool_calls": False}).json
+            call = made["output"][-1]
+            self.assertEqual((call["type"], call["arguments"]), ("function_call",
+                                                                 '{"place":"here"}'))
+            self.assertEqual(daemon.get("/v1/responses/" + made["id"]).json["output"],
+                             made["output"])
+            asked["messages"] += [message, {"role": "tool", "content": "done",
+                                            "tool_call_id": message["tool_calls"][0]["id"]}]
+            prompt = daemon.post("/apply-template", asked).json
+            self.assertIn(written, prompt["prompt"])
+            self.assertIn("toolfind", prompt["prompt"].replace("\n", ""))
+            result = {"type": "function_call_output", "call_id": call["call_id"], "output": "done"}
+            second = daemon.post("/v1/responses", {
+                "input": [result], "previous_response_id": made["id"], "max_output_tokens": 2,
+                "tools": [dict(TOOL["function"], type="function")]}).json
+            self.assertEqual(second["usage"]["input_tokens"], prompt["count"])
+
+    def test_a_model_that_writes_as_gemma_calls_and_goes_on(self):
+        self.calls_and_goes_on(GEMMA, GEMMA_MARKS,
+                               '<|tool_call>call:find{place:<|"|>here<|"|>}<tool_call|>')
+
+    def test_a_model_that_writes_as_mistral_calls_and_goes_on(self):
+        self.calls_and_goes_on(MISTRAL, MISTRAL_MARKS, '[TOOL_CALLS]find[ARGS]{"place": "here"}')
 
 
 if __name__ == "__main__":

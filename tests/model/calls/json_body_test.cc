@@ -44,8 +44,8 @@ TEST(MistralBody, a_parameter_may_have_any_name_and_text) {
 TEST(MistralBody, damaged_arguments_are_a_string) {
   EXPECT_EQ(mistral(R"(f~[ARGS]{"a":)"), R"({"name": "f", "arguments": "{\"a\":"})");
   EXPECT_EQ(mistral(R"(f~[ARGS]{a b} c)"), R"({"name": "f", "arguments": "{a b} c"})");
-  for (const char* body :
-       {"", " ", "f", "f~[ARGS]", "~[ARGS]{}", "{}", "[]", "[7]", "[{\"name\":7}]"}) {
+  for (const char* body : {"", " ", "f", "f~[ARGS]", "~[ARGS]{}", "{}", "[]", "[7]",
+                           "[{\"name\":7}]", "two words {}"}) {
     EXPECT_EQ(mistral(body), "") << body;
   }
 }

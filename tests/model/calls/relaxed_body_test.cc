@@ -54,6 +54,7 @@ TEST(GemmaBody, damage_that_models_make_is_tolerated) {
   }
   EXPECT_EQ(gemma("call:get{city:~Paris}"), R"({"name": "get", "arguments": {"city":"Paris"}})");
   EXPECT_EQ(gemma("call:f{a b c}"), R"({"name": "f", "arguments": "{a b c}"})");
+  EXPECT_EQ(gemma("call:a:b.c-d{}"), R"({"name": "a:b.c-d", "arguments": {}})");
   EXPECT_EQ(gemma("call:f"), R"({"name": "f", "arguments": {}})");
   for (const char* body : {"", " ", "call:", "{}", "call:{a:1}", "nothing here"})
     EXPECT_EQ(gemma(body), "") << body;
