@@ -23,4 +23,8 @@ std::string call_id_of(std::string_view text) {
   return id;
 }
 
+std::string call_id_prefix(std::string_view id) {
+  return "call_" + std::string(id.substr(id.find('_') + 1)) + "_";
+}
+
 }  // namespace cascade

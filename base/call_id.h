@@ -14,4 +14,8 @@ bool is_call_id(std::string_view id);
 // text always gives the same id.
 std::string call_id_of(std::string_view text);
 
+// What the ids of the calls in an output begin with, before call_id_of(). `id` is that of the
+// output or of the response that it is.
+std::string call_id_prefix(std::string_view id);
+
 }  // namespace cascade

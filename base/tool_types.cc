@@ -68,7 +68,7 @@ void add_types(const OrderedJson& root, const OrderedJson& schema, int& left, Ty
 
 }  // namespace
 
-ToolTypes::ToolTypes(std::string_view tools) {
+void ToolTypes::add(std::string_view tools) {
   const auto parsed = parse_ordered_json(tools, "tools");
   if (!parsed.ok() || !parsed->is_array()) return;
   for (const OrderedJson& tool : *parsed) {

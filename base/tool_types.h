@@ -9,12 +9,14 @@
 
 namespace cascade {
 
-// The tools of a request. Immutable; any thread.
+// The tools of a request. Immutable except for add(); any thread after that.
 class ToolTypes {
  public:
   ToolTypes() = default;
   // `tools`: the JSON text of an array in OpenAI's form. What is malformed is left out.
-  explicit ToolTypes(std::string_view tools);
+  explicit ToolTypes(std::string_view tools) { add(tools); }
+  // Adds more tools, or replaces those of the same name.
+  void add(std::string_view tools);
 
   bool has(std::string_view function) const;
   // The value of an argument that was written as `text`. If its schema allows nothing but a string,

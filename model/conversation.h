@@ -52,9 +52,9 @@ Result<std::vector<int32_t>> encode_history(const ConversationContext& context,
                                             std::span<const ChatMessage> messages,
                                             const std::string& follower = "user");
 
-// Whether an answer ends with a tool call, in the form of the chat templates of Qwen, Hermes,
-// Mistral, Llama 3.1, Granite and SmolLM. The turn of such an answer goes on with the tool's
-// result.
+// Whether an answer ends with a tool call: in the form that all calls get, or, in an answer to a
+// request without tools, in that of Mistral, Llama 3.1 or Granite. The turn of such an answer goes
+// on with the tool's result.
 bool calls_tool(std::string_view answer);
 
 // The ids of a conversation whose last message, the user's, goes on after a blank line, as prompts

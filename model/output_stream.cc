@@ -80,7 +80,10 @@ void OutputStream::push_plain(int32_t token, std::vector<Piece>& pieces) {
 // A call within thoughts ends them.
 void OutputStream::push_call_mark(std::string_view mark, std::vector<Piece>& pieces) {
   if (thinking_) {
-    if (!calls_->opens_call(mark)) return;
+    if (!calls_->opens_call(mark)) {
+      think_spans_.back().end = static_cast<int32_t>(tokens_.size());
+      return;
+    }
     toggle(false, pieces);
   }
   add_text(decoder_.finish(), pieces);

@@ -32,7 +32,7 @@ struct TemplateHabits {
   CallForm calls = CallForm::kJson;
 };
 
-// Finds out by rendering small conversations, at most eleven. `tokens`: an object of bos_token,
+// Finds out by rendering small conversations, at most ten. `tokens`: an object of bos_token,
 // eos_token, ... as the template sees them.
 TemplateHabits learn_habits(const ChatTemplate& source, const OrderedJson& tokens);
 

@@ -48,10 +48,11 @@ std::string ThoughtText::push(std::string_view text) {
 
 std::string_view thoughts_of_block(std::string_view text, std::string_view raw_text) {
   for (const ThinkMarks& marks : kThinkMarks) {
+    if (raw_text.find(marks.open) == raw_text.npos) continue;
     if (text.starts_with(marks.open)) text.remove_prefix(marks.open.size());
-    const bool writes = raw_text.find(marks.open) != raw_text.npos;
     text = without_first_line_ends(text);
-    if (writes && text.starts_with(marks.header)) text.remove_prefix(marks.header.size());
+    if (marks.header.starts_with(text)) return "";  // the block ended in its header
+    if (text.starts_with(marks.header)) text.remove_prefix(marks.header.size());
   }
   text = without_first_line_ends(text);
   return text.substr(0, text.find_last_not_of('\n') + 1);

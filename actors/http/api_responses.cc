@@ -5,6 +5,7 @@
 #include "actors/http/answers.h"
 #include "actors/http/api.h"
 #include "actors/http/request_parser.h"
+#include "base/call_id.h"
 #include "base/random.h"
 #include "model/conversation.h"
 #include "model/harmony_reader.h"
@@ -139,7 +140,7 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
     // The answer is rendered like the one in the history that the daemon keeps of the turn: see
     // scheduler_retention.cc.
     ChatMessage answer = {.role = "assistant", .content = output.text, .reasoning = {}};
-    answer.tool_call_id = openai::call_id_prefix(openai::response_id_of(output.id));
+    answer.tool_call_id = call_id_prefix(output.id);
     if (output.think_policy == ThinkPolicy::kKeep) {
       answer.content = output.raw_text;
       answer.verbatim = true;

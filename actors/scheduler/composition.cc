@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/call_id.h"
+#include "model/conversation.h"
+
 namespace cascade {
 namespace {
 
@@ -156,6 +159,9 @@ class Composer {
                                 .content = keep ? output.raw_text : output.text,
                                 .reasoning = {},
                                 .verbatim = keep});
+    if (!keep && calls_tool(output.text)) {
+      result_.messages.back().tool_call_id = call_id_prefix(output.id);
+    }
   }
 
   // Makes one user message of the contexts that are waiting and `query`.

@@ -44,11 +44,11 @@ std::optional<CallTranslator> call_translator(const Model& model,
   const CallForm form = model.templates.call_form();
   if (form == CallForm::kJson || HarmonyTokens::of(model.tokenizer)) return std::nullopt;
   const bool has_parts = params.grammar && params.grammar->kind == GrammarKind::kParts;
-  const std::string tools = !params.tools.empty() ? params.tools
-                            : has_parts           ? tools_of_parts(params.grammar->schema)
-                                                  : "";
-  if (tools.empty()) return std::nullopt;
-  return CallTranslator(call_marks(form, model.tokenizer), ToolTypes(tools));
+  const std::string demanded = has_parts ? tools_of_parts(params.grammar->schema) : "";
+  if (params.tools.empty() && demanded.empty()) return std::nullopt;
+  ToolTypes types(demanded);
+  types.add(params.tools);
+  return CallTranslator(call_marks(form, model.tokenizer), std::move(types));
 }
 
 // Checks the ids that a client gave in place of a text.

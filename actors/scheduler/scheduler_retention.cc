@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"
+#include "base/call_id.h"
 #include "model/conversation.h"
 #include "wire/chunk_size.h"
 
@@ -119,6 +120,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     // history.
     job.follower = "tool";
     job.messages.back().reasoning = request.output->reasoning();
+    job.messages.back().tool_call_id = call_id_prefix(chunk.id);
   }
   job.thinking = request.params.thinking;
   job.reasoning_effort = request.params.reasoning_effort;

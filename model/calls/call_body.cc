@@ -2,7 +2,6 @@
 #include "model/calls/call_body.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/text_edges.h"
 #include "model/calls/json_body.h"
@@ -12,7 +11,7 @@
 namespace cascade {
 namespace {
 
-// Whether one of the texts may begin with the other.
+// Whether one of the texts begins with the other.
 bool may_agree(std::string_view text, std::string_view other) {
   return text.starts_with(other) || other.starts_with(text);
 }
@@ -23,21 +22,31 @@ bool may_become_glm(std::string_view body) {
   return name.find_first_of("{\"") == name.npos && may_agree(rest, kKeyTag);
 }
 
-// Whether an object may begin with one of the members of a call.
-bool may_become_llama3(std::string_view body) {
+// Whether an object may begin as a call of a known function does: with its name, or with its type,
+// which is "function".
+bool may_become_llama3(std::string_view body, const ToolTypes& types) {
   if (!body.starts_with('{')) return may_agree(body, "{");
   body = trimmed(body.substr(1));
-  constexpr std::array<std::string_view, 4> kKeys = {"\"name\"", "\"type\"", "\"parameters\"",
-                                                     "\"arguments\""};
-  return std::ranges::any_of(kKeys, [&](auto key) { return may_agree(body, key); });
+  for (const std::string_view key : {"\"name\"", "\"type\""}) {
+    if (!may_agree(body, key)) continue;
+    std::string_view value = trimmed(body.substr(std::min(key.size(), body.size())));
+    if (!value.starts_with(':')) return value.empty();
+    value = trimmed(value.substr(1));
+    if (key == "\"type\"") return may_agree(value, "\"function\"");
+    if (!value.starts_with('"')) return value.empty();
+    const size_t end = value.find('"', 1);
+    return end == value.npos || types.has(value.substr(1, end - 1));
+  }
+  return false;
 }
 
-// Whether a list may begin with a call.
-bool may_become_list(std::string_view body) {
+// Whether a list may begin with a call of a known function.
+bool may_become_list(std::string_view body, const ToolTypes& types) {
   if (!body.starts_with('[')) return may_agree(body, "[");
   body = trimmed(body.substr(1));
-  const std::string_view name = body.substr(0, body.find('('));
-  return name.find_first_of(" \t\r\n\"'{}[],") == name.npos;
+  const size_t end = body.find('(');
+  const std::string_view name = body.substr(0, end);
+  return end == body.npos ? name.find_first_of(" \t\r\n\"'{}[],") == name.npos : types.has(name);
 }
 
 }  // namespace
@@ -60,12 +69,12 @@ std::vector<std::string> read_calls(CallForm form, std::string_view body, const 
   return calls.empty() ? read_pythonic(body, types, only_known) : calls;
 }
 
-bool may_become_call(CallForm form, std::string_view body, bool is_bare) {
+bool may_become_call(CallForm form, std::string_view body, bool is_bare, const ToolTypes& types) {
   body = trimmed(body);
   if (form == CallForm::kQwenTags) return may_agree(body, kFunctionTag);
   if (form == CallForm::kGlmTags) return may_become_glm(body);
   if (!is_bare) return true;  // nothing but calls comes after their marks
-  return form == CallForm::kLlama3 ? may_become_llama3(body) : may_become_list(body);
+  return form == CallForm::kLlama3 ? may_become_llama3(body, types) : may_become_list(body, types);
 }
 
 }  // namespace cascade

@@ -14,7 +14,8 @@ namespace cascade {
 // `form` is kJson. The marks in `body` are those of call_marks().
 std::vector<std::string> read_calls(CallForm form, std::string_view body, const ToolTypes& types);
 
-// Whether a body that goes on may become a call. `is_bare`: no mark came before it.
-bool may_become_call(CallForm form, std::string_view body, bool is_bare);
+// Whether a body that goes on may become a call. `is_bare`: no mark came before it; then only
+// functions that `types` has count.
+bool may_become_call(CallForm form, std::string_view body, bool is_bare, const ToolTypes& types);
 
 }  // namespace cascade

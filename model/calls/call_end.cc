@@ -53,8 +53,10 @@ std::optional<CallEnd::Found> CallEnd::find_mark_or_bracket(std::string_view tex
   for (; at_ < text.size(); ++at_) {
     const char byte = text[at_];
     if (quote_ != 0 && byte != kMarkByte) {
-      if (byte == '\\') ++at_;
       if (byte == quote_) quote_ = 0;
+      if (byte != '\\') continue;
+      if (at_ + 1 == text.size()) return std::nullopt;
+      if (text[at_ + 1] != kMarkByte) ++at_;
       continue;
     }
     Found found = {at_, at_};
@@ -96,17 +98,17 @@ CallEnd::Seen CallEnd::see_mark(std::string_view rest, const CallMarks& marks, F
 // Counts brackets. True if this one closes the first one.
 bool CallEnd::see_bracket(char byte) {
   constexpr std::string_view kOpening = "([{", kClosing = ")]}";
-  if (kOpening.find(byte) != kOpening.npos) ++depth_;
+  if (kOpening.find(byte) != kOpening.npos && ++depth_ == 1) first_ = byte;
   return depth_ > 0 && kClosing.find(byte) != kClosing.npos && --depth_ == 0;
 }
 
-// Whether a string begins here whose text does not count.
+// Whether a string begins here, in which brackets and marks that are text do not count.
 bool CallEnd::is_quote(char byte, const CallMarks& marks) const {
   if (is_token(marks.close) || marks.form == CallForm::kGemma) return false;
   if (marks.close.empty() && depth_ == 0) return false;
   const bool is_json = marks.form == CallForm::kMistral || marks.form == CallForm::kGranite3 ||
                        marks.form == CallForm::kLlama3;
-  return byte == '"' || (byte == '\'' && !is_json);
+  return byte == '"' || (byte == '\'' && (!is_json || first_ == '('));
 }
 
 }  // namespace cascade

@@ -22,8 +22,8 @@ class CallEnd {
     size_t body;  // where the body ends
     size_t call;  // where the call, with its closing mark, ends
   };
-  // `text` is the text of the call before, and what came since; `marks` are the same each time.
-  // nullopt if the end has not come.
+  // `text` is the call so far: that of the previous time, and perhaps more after it. `marks` are
+  // the same each time. nullopt if the end has not come.
   std::optional<Found> find(std::string_view text, const CallMarks& marks);
 
  private:
@@ -34,10 +34,11 @@ class CallEnd {
   bool see_bracket(char byte);
   bool is_quote(char byte, const CallMarks& marks) const;
 
-  size_t at_;              // what is before it was looked at; may be one byte beyond the text
+  size_t at_;              // the bytes before it were looked at
   bool in_value_ = false;  // whether the tag of a value is open
   char quote_ = 0;         // of the string that is open; 0: none
   int depth_ = 0;          // of brackets
+  char first_ = 0;         // the first bracket
 };
 
 }  // namespace cascade

@@ -46,9 +46,10 @@ void calls_from_content(OrderedJson& message) {
 void name_results(OrderedJson& messages) {
   std::map<std::string, std::string> functions;  // of the calls without a result, by id
   std::deque<std::string> order;                 // the ids, also of calls that have a result
+  size_t made = 0;                               // the number of ids that were made up
   const auto open = [&](OrderedJson& call) {
     if (!call.is_object()) return;
-    if (text_member(call, "id").empty()) call["id"] = call_id_of(std::to_string(order.size()));
+    if (text_member(call, "id").empty()) call["id"] = call_id_of(std::to_string(++made));
     const std::string id = text_member(call, "id");
     functions[id] = call.contains("function") ? text_member(call["function"], "name") : "";
     order.push_back(id);

@@ -35,7 +35,7 @@ const Spellings& spellings_of(CallForm form) {
   return *found;
 }
 
-// The spellings of marks that have bytes of their own.
+// Whether `text` begins with a mark of any form, and how many `bytes` the mark has.
 bool begins_with_spelling(std::string_view text, size_t& bytes) {
   for (const Spellings& marks : kSpellings) {
     for (const std::string_view mark :

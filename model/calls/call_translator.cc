@@ -12,6 +12,11 @@ namespace {
 
 // What models write between two calls that have no marks.
 constexpr std::string_view kSeparators = " \t\r\n;,";
+// How many bytes may pass until it is known whether an answer begins with a call that has no mark:
+// more than a name and blanks take.
+constexpr size_t kUndecidedMax = 512;
+// How many calls that hid the marks after them are read again, so that many take no longer.
+constexpr int kHiddenMax = 64;
 
 }  // namespace
 
@@ -27,7 +32,11 @@ std::vector<CallTranslator::Piece> CallTranslator::push(std::string_view text) {
 bool CallTranslator::take_text(std::vector<Piece>& pieces) {
   if (may_be_bare_) {
     const size_t first = held_.find_first_not_of(kSeparators);
-    if (first == held_.npos) return false;
+    if (first == held_.npos && held_.size() <= kUndecidedMax) return false;
+    if (first == held_.npos) {
+      may_be_bare_ = false;
+      return true;
+    }
     const char bracket = marks_.form == CallForm::kLlama3 ? '{' : '[';
     may_be_bare_ =
         held_[first] == bracket || held_.compare(first, marks_.open.size(), marks_.open) == 0;
@@ -52,7 +61,8 @@ bool CallTranslator::take_text(std::vector<Piece>& pieces) {
 // Gives out the call that held_ begins with. False if its end is not known yet.
 bool CallTranslator::take_call(std::vector<Piece>& pieces) {
   const bool is_bare = body_ == 0;
-  if (is_bare && !may_become_call(marks_.form, held_, is_bare)) {
+  const std::string_view begin = std::string_view(held_).substr(0, kUndecidedMax);
+  if (is_bare && !may_become_call(marks_.form, begin, is_bare, types_)) {
     may_be_bare_ = false;
     end_.reset();
     return true;
@@ -94,24 +104,45 @@ void CallTranslator::give_text(std::string_view text, std::vector<Piece>& pieces
 
 std::vector<CallTranslator::Piece> CallTranslator::finish(bool ended) {
   std::vector<Piece> pieces;
+  for (int hidden = 0; !held_.empty(); ++hidden) {
+    const std::string after = finish_call(ended, pieces);
+    if (hidden == kHiddenMax) {
+      give_text(after, pieces);
+      break;
+    }
+    for (Piece& piece : push(after)) pieces.push_back(std::move(piece));
+  }
+  return pieces;
+}
+
+// Gives out what is held at the end of the answer. Returns the text after the closing mark of a
+// call if a value that was never closed hid the mark.
+std::string CallTranslator::finish_call(bool ended, std::vector<Piece>& pieces) {
   const std::string rest = std::exchange(held_, {});
   const bool is_call = end_.has_value();
   end_.reset();
-  std::string_view body = is_call ? std::string_view(rest).substr(body_) : std::string_view();
-  if (!marks_.close.empty()) body.remove_suffix(begun_mark(body, marks_.close));
   const bool is_separator = marks_.may_be_bare && after_call_ && !is_call &&
                             rest.find_first_not_of(kSeparators) == rest.npos;
-  if (is_separator) return pieces;
-  if (!is_call || !may_become_call(marks_.form, body, body_ == 0)) {
+  if (is_separator) return "";
+  std::string_view body = is_call ? std::string_view(rest).substr(body_) : std::string_view();
+  const std::string_view close = marks_.close;
+  if (!close.empty()) body.remove_suffix(begun_mark(body, close));
+  if (!is_call || !may_become_call(marks_.form, body, body_ == 0, types_)) {
     give_text(rest, pieces);
-  } else if (ended) {
-    // A value that was never closed hides the mark.
-    if (!marks_.close.empty()) body = body.substr(0, body.find(marks_.close));
-    give_call(body, rest, pieces);
-  } else {
-    pieces.push_back({std::string(kToolCallOpen) + "\n{", true});
+    return "";
   }
-  return pieces;
+  if (!ended) {
+    pieces.push_back({std::string(kToolCallOpen) + "\n{", true});
+    return "";
+  }
+  const size_t end = close.empty() ? body.npos : body.find(close);
+  if (end == body.npos) {
+    give_call(body, rest, pieces);
+    return "";
+  }
+  const size_t whole = body_ + end + close.size();
+  give_call(body.substr(0, end), std::string_view(rest).substr(0, whole), pieces);
+  return rest.substr(whole);
 }
 
 }  // namespace cascade

@@ -41,6 +41,7 @@ class CallTranslator {
  private:
   bool take_text(std::vector<Piece>& pieces);
   bool take_call(std::vector<Piece>& pieces);
+  std::string finish_call(bool ended, std::vector<Piece>& pieces);
   void give_call(std::string_view body, std::string_view as_written, std::vector<Piece>& pieces);
   void give_text(std::string_view text, std::vector<Piece>& pieces);
 

@@ -60,7 +60,7 @@ std::vector<std::string> read_pythonic(std::string_view body, const ToolTypes& t
   RelaxedText text(plain);
   if (text.take('[')) text.skip(kBlanks);
   for (int failures = 0; !text.at_end() && !text.rest().starts_with(']');) {
-    const RelaxedText begin = text;
+    const std::string_view begin = text.rest();
     const std::string name = text.take_until("(\n");
     // After a part that was no call, only known functions count.
     const bool may_count = (!only_known && failures == 0) || types.has(name);
@@ -75,7 +75,7 @@ std::vector<std::string> read_pythonic(std::string_view body, const ToolTypes& t
     } else {
       if (only_known || ++failures > kFailuresMax)
         return only_known ? std::vector<std::string>() : calls;
-      text = begin;
+      text = RelaxedText(begin);
       (void)text.take_until(",;\n");
     }
     text.skip(" \t\r\n,;");

@@ -70,7 +70,7 @@ std::string unmarked(std::string_view text) {
 
 // Whether a string may end before `rest`.
 bool may_follow_string(std::string_view rest) {
-  rest = trimmed(rest);
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
   return rest.empty() || std::string_view(",:=)]}").find(rest.front()) != std::string_view::npos;
 }
 

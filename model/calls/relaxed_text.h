@@ -12,8 +12,8 @@
 namespace cascade {
 
 // Reads a text from its beginning. Strings in quotes, "…" or '…', have the escapes of JSON and
-// Python. Strings between two kMarkByte (model/mark_bytes.h) have none; elsewhere, that byte does
-// not count. One text, one thread; must not outlive the text.
+// Python. Strings between two kMarkByte (model/mark_bytes.h) have none; elsewhere, that byte is
+// left out. One text, one thread; must not outlive the text.
 class RelaxedText {
  public:
   explicit RelaxedText(std::string_view text) : rest_(text) {}

@@ -63,8 +63,8 @@ std::optional<std::string_view> take_value(std::string_view& rest, std::string_v
   return value;
 }
 
-// Takes a value of Qwen. Without its closing tag, it ends where the next parameter, or the
-// function, ends.
+// Takes a value of Qwen. Without its closing tag, it ends where the next parameter begins, or where
+// the function ends.
 std::string_view take_parameter(std::string_view& body) {
   if (const auto value = take_value(body, kParameterEnd, {kParameterTag, kFunctionEnd})) {
     return *value;

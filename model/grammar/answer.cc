@@ -30,8 +30,8 @@ CallFrame frame_of(AnswerForm form, const std::string& function) {
           "}\n" + std::string(kToolCallClose), "\n"};
 }
 
-GrammarNodeId framed_call(GrammarBuilder& builder, AnswerForm form, const CallGrammar& call) {
-  const CallFrame frame = frame_of(call_form_of(form, call.function), call.function);
+GrammarNodeId framed_call(GrammarBuilder& builder, const CallGrammar& call) {
+  const CallFrame frame = frame_of(call.form, call.function);
   std::vector<GrammarNodeId> parts = {builder.text(frame.before), call.arguments};
   if (!frame.after.empty()) parts.push_back(builder.text(frame.after));
   return builder.sequence(std::move(parts));
@@ -68,21 +68,13 @@ GrammarNodeId harmony_thoughts(GrammarBuilder& builder) {
 
 }  // namespace
 
-AnswerForm call_form_of(AnswerForm form, std::string_view function) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/";
-  const bool is_plain = function.find_first_not_of(kPlain) == function.npos;
-  const bool has_marks = form == AnswerForm::kGemma || form == AnswerForm::kMistral;
-  return has_marks && !is_plain ? AnswerForm::kTagged : form;
-}
-
 GrammarNodeId add_calls(GrammarBuilder& builder, AnswerForm form,
                         const std::vector<CallGrammar>& calls, uint32_t max) {
   std::vector<GrammarNodeId> nodes;
   nodes.reserve(calls.size());
   const bool is_harmony = form == AnswerForm::kHarmony;
   for (const CallGrammar& call : calls) {
-    nodes.push_back(is_harmony ? harmony_call(builder, call) : framed_call(builder, form, call));
+    nodes.push_back(is_harmony ? harmony_call(builder, call) : framed_call(builder, call));
   }
   const GrammarNodeId one = builder.choice(std::move(nodes));
   if (is_harmony || max == 1) return one;

@@ -15,11 +15,8 @@ namespace cascade {
 struct CallGrammar {
   std::string function;
   GrammarNodeId arguments = 0;
+  AnswerForm form = AnswerForm::kTagged;  // of this call: that of the model, or kTagged
 };
-
-// The form in which a model of `form` is to write a call of this function: kTagged if its own form
-// cannot spell the name.
-AnswerForm call_form_of(AnswerForm form, std::string_view function);
 
 // Calls of these functions, at most `max` of them (at least 1; GrammarNode::kUnbounded: any
 // number), one after another. A model that writes harmony ends its generation after one call.

@@ -9,7 +9,8 @@ enum class AnswerForm {
   kTagged,
   // A list of messages, each in a channel (model/harmony.h).
   kHarmony,
-  // As kTagged, but calls are those of this form (model/calls/call_form.h); the marks are tokens.
+  // As kTagged, but calls are those of this form (model/calls/call_form.h), and their marks, where
+  // it has some, are tokens.
   kGemma,
   kMistral,
   kLlama3,

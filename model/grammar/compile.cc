@@ -23,15 +23,26 @@ bool is_harmony_name(std::string_view name) {
          name != "all";
 }
 
-// Makes a schema that allows anything allow objects only: other arguments cannot be told from the
-// frame of a call.
-void make_object(OrderedJson& schema) {
+// Whether a schema surely allows objects only. One that says nothing about types becomes such a
+// schema.
+bool is_made_object(OrderedJson& schema) {
   if (schema == true) schema = OrderedJson::object();
-  if (!schema.is_object()) return;
-  for (const char* key : {"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"}) {
-    if (schema.contains(key)) return;
-  }
-  schema["type"] = "object";
+  if (!schema.is_object()) return false;
+  const auto has = [&](const char* key) { return schema.contains(key); };
+  const bool is_open = !has("type") && !has("enum") && !has("const") && !has("$ref") &&
+                       !has("anyOf") && !has("oneOf") && !has("allOf");
+  if (is_open) schema["type"] = "object";
+  return has("type") && schema["type"] == "object";
+}
+
+// The form in which a model of `form` is to write a call of this function. It is kTagged if its own
+// form cannot tell the name from the arguments.
+AnswerForm call_form_of(AnswerForm form, const std::string& function, OrderedJson& parameters) {
+  const bool has_marks = form == AnswerForm::kGemma || form == AnswerForm::kMistral;
+  if (!has_marks && form != AnswerForm::kLlama3) return form;
+  const bool is_plain = is_harmony_name(function) && !function.starts_with(':');
+  const bool is_object = is_made_object(parameters);
+  return is_object && (is_plain || !has_marks) ? form : AnswerForm::kTagged;
 }
 
 class PartsCompiler {
@@ -139,7 +150,7 @@ class PartsCompiler {
     const bool has_name = function.is_object() && function.contains("name") &&
                           function["name"].is_string() && function.contains("parameters");
     if (!has_name) return error(place, "must be an object with a name and parameters");
-    CallGrammar made = {function["name"].get<std::string>()};
+    CallGrammar made = {.function = function["name"].get<std::string>()};
     if (made.function.empty() || made.function.size() > kFunctionNameBytesMax) {
       return error(place,
                    "must have a name of 1 to " + std::to_string(kFunctionNameBytesMax) + " bytes");
@@ -149,11 +160,8 @@ class PartsCompiler {
                    "has a name that this model cannot write: it may have letters, digits and "
                    "_ - . : / only, and not be assistant, user or all");
     }
-    const AnswerForm form = call_form_of(form_, made.function);
     OrderedJson document = {{"json_schema", function["parameters"]}};
-    if (form == AnswerForm::kGemma || form == AnswerForm::kMistral || form == AnswerForm::kLlama3) {
-      make_object(document["json_schema"]);
-    }
+    made.form = call_form_of(form_, made.function, document["json_schema"]);
     for (const auto& [name, value] : function.items()) {
       if (name == "schema_name" && value.is_string()) {
         document["name"] = value;
@@ -161,7 +169,7 @@ class PartsCompiler {
         return error(place, "may have a name, parameters and a schema_name, and nothing else");
       }
     }
-    JsonPieces& pieces = form == AnswerForm::kGemma ? gemma_pieces_ : pieces_;
+    JsonPieces& pieces = made.form == AnswerForm::kGemma ? gemma_pieces_ : pieces_;
     ASSIGN_OR_RETURN(made.arguments, schema(document, place + "/parameters", pieces));
     return made;
   }

@@ -72,5 +72,13 @@ TEST(ToolTypes, malformed_tools_are_left_out) {
             "1");
 }
 
+TEST(ToolTypes, more_tools_may_be_added) {
+  ToolTypes types(R"([{"function":{"name":"f"}}])");
+  types.add(R"([{"function":{"name":"g"}}])");
+  types.add("");
+  EXPECT_TRUE(types.has("f") && types.has("g"));
+  EXPECT_FALSE(types.has("h"));
+}
+
 }  // namespace
 }  // namespace cascade

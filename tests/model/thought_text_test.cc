@@ -41,6 +41,7 @@ TEST(ThoughtText, the_text_of_a_stored_block_is_the_same) {
   EXPECT_EQ(thoughts_of_block("<|channel>thought\nHm.", "<|channel>thought\nHm."), "Hm.");
   EXPECT_EQ(thoughts_of_block("thought\nHm.", "<think>thought\nHm."), "thought\nHm.");
   EXPECT_EQ(thoughts_of_block("\n", ""), "");
+  EXPECT_EQ(thoughts_of_block("thought", "<|channel>thought<channel|>"), "");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::optional<int32_t> read_token_limit(Fields& fields, std::string_view key);
 // the object's ttl.
 void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequest& request);
 
-// Reads the effort of reasoning. It goes to the chat template; "none" also switches thoughts off,
+// Reads the effort of reasoning. The chat template gets it; "none" also switches thoughts off,
 // and everything else switches them on. nullopt if absent.
 std::optional<std::string> read_effort(Fields& fields, std::string_view key,
                                        wire::GenerateRequest& request);

@@ -231,10 +231,6 @@ std::string item_id(const char* prefix, std::string_view response_id, size_t num
   return std::string(prefix) + "_" + std::string(rest) + "_" + std::to_string(number);
 }
 
-std::string call_id_prefix(std::string_view response_id) {
-  return item_id("call", response_id, 0).substr(0, item_id("call", response_id, 0).size() - 1);
-}
-
 OrderedJson reasoning_item(const std::string& id, const std::string& text) {
   OrderedJson item;
   item["type"] = "reasoning";

@@ -34,9 +34,8 @@ std::string output_id_of(std::string_view response_id);
 // ours.
 std::string output_id_of_item(std::string_view item_id);
 
-// Ids of a response's items and calls.
+// Ids of a response's items; those of its calls begin with call_id_prefix() (base/call_id.h).
 std::string item_id(const char* prefix, std::string_view response_id, size_t number);
-std::string call_id_prefix(std::string_view response_id);
 
 // The complete items of an answer.
 OrderedJson reasoning_item(const std::string& id, const std::string& text);

@@ -1,6 +1,7 @@
 // One item is open at a time: thoughts, text, calls, in the order in which they come.
 #include "wire/openai/response_stream.h"
 
+#include "base/call_id.h"
 #include "wire/http/sse.h"
 #include "wire/openai/json_text.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/call_id.h"
 #include "base/random.h"
 #include "wire/openai/constraint.h"
 #include "wire/openai/generation_fields.h"

@@ -272,7 +272,8 @@ class EncodeTest(unittest.TestCase):
     def test_what_is_empty_or_absent_does_not_travel(self) -> None:
         body = msgpack.unpackb(encode(ID, GenerateRequest(prompt=""))[2])
         self.assertEqual(body["prompt"], "")
-        for name in ("chunks", "stop", "session", "thinking", "reasoning_effort", "output_name"):
+        absent = ("chunks", "messages", "stop", "session", "thinking", "reasoning_effort")
+        for name in (*absent, "output_name"):
             self.assertNotIn(name, body)
 
     def test_numbers_that_are_none_are_sent_as_they_are(self) -> None:

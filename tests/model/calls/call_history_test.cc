@@ -69,6 +69,18 @@ TEST(CallHistory, a_result_with_an_id_that_no_call_has_belongs_to_the_first_open
   EXPECT_NE(calls[0]["id"], calls[1]["id"]);
 }
 
+TEST(CallHistory, ids_that_are_made_up_are_different) {
+  OrderedJson messages = OrderedJson::array(
+      {{{"role", "assistant"}, {"tool_calls", {call_of("", "f"), call_of("", "g")}}},
+       {{"role", "tool"}, {"content", "of f"}},
+       {{"role", "assistant"}, {"tool_calls", OrderedJson::array({call_of("", "h")})}},
+       {{"role", "tool"}, {"content", "of g"}},
+       {{"role", "tool"}, {"content", "of h"}}});
+  name_results(messages);
+  EXPECT_EQ(text_member(messages[3], "name"), "g");
+  EXPECT_EQ(text_member(messages[4], "name"), "h");
+}
+
 TEST(CallHistory, the_ids_of_calls_begin_as_the_message_says) {
   OrderedJson message = {{"role", "assistant"}, {"content", kGetCall}, {kCallIdPrefix, "call_7_"}};
   calls_from_content(message);

@@ -188,6 +188,9 @@ TEST(CallTranslator, a_mark_within_the_text_of_an_argument_is_its_text) {
       changed(CallForm::kOlmo, "<function_calls>f(a=\"</function_calls>\")</function_calls>."),
       "<tool_call>\n{\"name\": \"f\", \"arguments\": "
       "{\"a\":\"</function_calls>\"}}\n</tool_call>.");
+  EXPECT_EQ(changed(CallForm::kLlama3, "<|python_tag|>get.call(city='a :) b', days=1)."),
+            "<tool_call>\n{\"name\": \"get\", \"arguments\": {\"city\":\"a :) b\",\"days\":1}}\n"
+            "</tool_call>.");
   EXPECT_EQ(changed(CallForm::kMistral, "[TOOL_CALLS]f[ARGS]{\"a\":\"}[TOOL_CALLS]g[ARGS]{}\"}."),
             "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":\"}[TOOL_CALLS]g[ARGS]{}\"}}\n"
             "</tool_call>.");
@@ -240,6 +243,45 @@ TEST(CallTranslator, a_bare_call_is_the_beginning_of_an_answer) {
                            "{}", "[1, 2]", "[other()]", R"({"name": "now")", "[now", "{", " "}) {
     EXPECT_EQ(changed(CallForm::kLlama3, text), text);
     EXPECT_EQ(changed(CallForm::kLlama4, text), text);
+  }
+}
+
+TEST(CallTranslator, text_after_a_mark_that_a_quote_hid_is_not_lost) {
+  EXPECT_EQ(
+      changed(CallForm::kOlmo,
+              "<function_calls>f(a=\"5\" tall\")</function_calls> The rest <function_calls>now()"
+              "</function_calls>."),
+      "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\":\"5\\\" tall\"}}\n</tool_call> The "
+      "rest "
+      "\n<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>.");
+  std::string answer;
+  for (int i = 0; i < 2000; ++i) answer += "<function_calls>f(\"</function_calls>x";
+  EXPECT_NE(changed(CallForm::kOlmo, answer).find("x"), std::string::npos);
+}
+
+TEST(CallTranslator, an_answer_in_json_of_something_else_is_text_also_if_it_is_cut) {
+  for (const char* text : {R"({"name": "Bob", "age": 3)", R"({"type": "object", "a")",
+                           R"({ "type": "f", "name")", R"({"parameters": {})"}) {
+    EXPECT_EQ(changed(CallForm::kLlama3, text, /*ended=*/false), text);
+  }
+  EXPECT_EQ(changed(CallForm::kLlama4, "[f(x) for x in y", false), "[f(x) for x in y");
+  const std::string call = R"({"type": "function", "name": "now", "parameters": {)";
+  EXPECT_EQ(changed(CallForm::kLlama3, call, false), kHalfCall);
+}
+
+TEST(CallTranslator, blanks_before_a_bare_call_take_no_longer) {
+  for (const std::string& begin : {std::string(), std::string("{"), std::string("[")}) {
+    for (const CallForm form : {CallForm::kLlama3, CallForm::kLlama4}) {
+      CallTranslator calls(call_marks(form), ToolTypes(kCallTools));
+      std::string out;
+      const auto add = [&](const std::vector<CallTranslator::Piece>& pieces) {
+        for (const CallTranslator::Piece& piece : pieces) out += piece.text;
+      };
+      add(calls.push(begin));
+      for (int i = 0; i < 200'000; ++i) add(calls.push(" "));
+      add(calls.finish(true));
+      EXPECT_EQ(out.size(), begin.size() + 200'000);
+    }
   }
 }
 
@@ -337,7 +379,9 @@ TEST(CallTranslator, quotes_that_never_end_take_no_longer) {
   for (int i = 0; i < 40'000; ++i) answer += "[TOOL_CALLS]f[ARGS]{\"";
   CallTranslator calls(call_marks(CallForm::kMistral), ToolTypes(kCallTools));
   for (size_t at = 0; at < answer.size(); at += 5) (void)calls.push(answer.substr(at, 5));
-  EXPECT_EQ(calls.finish(true).size(), 1u);
+  const auto pieces = calls.finish(true);
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_TRUE(pieces[0].text.starts_with("<tool_call>\n{\"name\": \"f\""));
 }
 
 }  // namespace

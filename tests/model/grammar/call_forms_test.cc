@@ -76,6 +76,18 @@ TEST(CallForms, a_name_that_a_form_cannot_spell_gets_the_common_form) {
   }
 }
 
+// Gemma's call of a text would read as another name.
+TEST(CallForms, parameters_that_need_not_be_an_object_get_the_common_form) {
+  for (const AnswerForm form : {AnswerForm::kGemma, AnswerForm::kMistral, AnswerForm::kLlama3}) {
+    for (const char* schema : {R"({"type": "string"})", R"({"enum": ["x"]})"}) {
+      const std::string call =
+          R"({"tool_calls": [{"name": "f", "parameters": )" + std::string(schema) + "}]}";
+      Accepting any(GrammarKind::kParts, call, form);
+      EXPECT_TRUE(any.takes("<tool_call>\n{\"name\": \"f\", \"arguments\": \"x\"}\n</tool_call>"));
+    }
+  }
+}
+
 TEST(CallForms, the_functions_of_parts_are_tools) {
   EXPECT_EQ(tools_of_parts(R"({"any_of": [{"text": "no"}, {"tool_calls": [{"name": "f"}]}]})"),
             R"([{"type":"function","function":{"name":"f"}}])");
