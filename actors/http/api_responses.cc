@@ -140,7 +140,6 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
     // The answer is rendered like the one in the history that the daemon keeps of the turn: see
     // scheduler_retention.cc.
     ChatMessage answer = {.role = "assistant", .content = output.text, .reasoning = {}};
-    answer.tool_call_id = call_id_prefix(output.id);
     if (output.think_policy == ThinkPolicy::kKeep) {
       answer.content = output.raw_text;
       answer.verbatim = true;
@@ -148,6 +147,7 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
       std::optional<std::string> reasoning = co_await reasoning_of(exchange, output);
       if (!reasoning) co_return std::nullopt;
       answer.reasoning = *std::move(reasoning);
+      answer.tool_call_id = call_id_prefix(output.id);
     }
     past.before.turns.push_back({output.id, std::move(stored.items), std::move(answer)});
     previous_id = stored.previous_id;
