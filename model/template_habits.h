@@ -16,7 +16,7 @@ enum class ThoughtsIn : uint8_t {
   kContentParts,      // a part of the content, {"type": "thinking", "thinking": TEXT}
 };
 
-// What is done with text beside calls, which models write before the calls.
+// Models write text before their calls. This says where the text of such a message is put.
 enum class TextBesideCalls : uint8_t {
   kStays,
   kOwnMessage,  // becomes a message before that of the calls

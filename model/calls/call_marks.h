@@ -12,7 +12,7 @@
 
 namespace cascade {
 
-// What is around Gemma's strings.
+// Gemma writes this mark before and after each string.
 inline constexpr std::string_view kGemmaStringMark = "<|\"|>";
 
 // How the marks are spelled in the text of an answer: a mark that is a special token of the model

@@ -10,7 +10,7 @@
 namespace cascade {
 namespace {
 
-// What is around the arguments of a call, and between two calls.
+// The texts before and after the arguments of a call, and the text between two calls.
 struct CallFrame {
   std::string before, after, between;
 };
