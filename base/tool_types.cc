@@ -1,7 +1,6 @@
 // A schema is only asked for the types that it allows; everything else in it is for the client.
 #include "base/tool_types.h"
 
-#include <set>
 #include <utility>
 
 #include "base/exact_number.h"
@@ -13,8 +12,6 @@ namespace {
 // How many schemas are asked for one value. Schemas may refer to each other in a circle, and each
 // several times.
 constexpr int kSchemasMax = 1000;
-
-using Types = std::set<std::string, std::less<>>;
 
 const OrderedJson* member(const OrderedJson& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
@@ -37,7 +34,8 @@ const OrderedJson* referred(const OrderedJson& root, std::string_view reference)
 }
 
 // Adds the types that `schema` allows, as far as it says so. `left`: how many schemas may be asked.
-void add_types(const OrderedJson& root, const OrderedJson& schema, int& left, Types& types) {
+void add_types(const OrderedJson& root, const OrderedJson& schema, int& left,
+               std::set<std::string, std::less<>>& types) {
   if (--left < 0) return;
   if (const OrderedJson* type = member(schema, "type"); type != nullptr) {
     const OrderedJson list = type->is_array() ? *type : OrderedJson::array({*type});
@@ -85,15 +83,29 @@ bool ToolTypes::has(std::string_view function) const {
   return parameters_.contains(function);
 }
 
+// The types that the schema of an argument allows; none if it says nothing about types.
+ToolTypes::Types ToolTypes::types_of(std::string_view function, std::string_view argument) const {
+  Types types;
+  const auto found = parameters_.find(function);
+  if (found == parameters_.end()) return types;
+  const OrderedJson* properties = member(found->second, "properties");
+  const OrderedJson* schema = properties == nullptr ? nullptr : member(*properties, argument);
+  int left = kSchemasMax;
+  if (schema != nullptr) add_types(found->second, *schema, left, types);
+  return types;
+}
+
+ArgumentText ToolTypes::reads_as(std::string_view function, std::string_view argument) const {
+  Types types = types_of(function, argument);
+  if (!types.contains("string")) return ArgumentText::kJson;
+  const bool may_be_null = types.erase("null") > 0;
+  if (types.size() > 1) return ArgumentText::kEither;
+  return may_be_null ? ArgumentText::kStringOrNull : ArgumentText::kString;
+}
+
 OrderedJson ToolTypes::value(std::string_view function, std::string_view argument,
                              std::string_view text) const {
-  Types types;
-  if (const auto found = parameters_.find(function); found != parameters_.end()) {
-    const OrderedJson* properties = member(found->second, "properties");
-    const OrderedJson* schema = properties == nullptr ? nullptr : member(*properties, argument);
-    int left = kSchemasMax;
-    if (schema != nullptr) add_types(found->second, *schema, left, types);
-  }
+  Types types = types_of(function, argument);
   const std::string_view spelled = trimmed(text);
   const bool may_be_null = types.empty() || types.contains("null");
   if (may_be_null && (spelled == "null" || spelled == "None")) return nullptr;

@@ -46,8 +46,8 @@ std::optional<CallTranslator> call_translator(const Model& model,
   const bool has_parts = params.grammar && params.grammar->kind == GrammarKind::kParts;
   const std::string demanded = has_parts ? tools_of_parts(params.grammar->schema) : "";
   if (params.tools.empty() && demanded.empty()) return std::nullopt;
-  ToolTypes types(demanded);
-  types.add(params.tools);
+  ToolTypes types(params.tools);
+  types.add(demanded);  // a demanded call is written by the schema that demands it
   return CallTranslator(call_marks(form, model.tokenizer), std::move(types));
 }
 

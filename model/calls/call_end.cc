@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/text_edges.h"
 #include "model/calls/tagged_body.h"
 #include "model/mark_bytes.h"
 
@@ -23,8 +24,17 @@ bool is_token(std::string_view mark) {
 }  // namespace
 
 std::optional<CallEnd::Found> CallEnd::find(std::string_view text, const CallMarks& marks) {
-  const bool is_tagged = marks.form == CallForm::kQwenTags || marks.form == CallForm::kGlmTags;
+  const bool is_tagged = has_tags(marks.form) && looks_for_tags(text);
   return is_tagged ? find_after_values(text, marks.close) : find_mark_or_bracket(text, marks);
+}
+
+// Whether a call of a form with tags has them, rather than JSON. True while that is not known.
+bool CallEnd::looks_for_tags(std::string_view text) {
+  if (begin_ == 0) {
+    at_ = std::min(text.find_first_not_of(kBlanks, at_), text.size());
+    if (at_ < text.size()) begin_ = text[at_];
+  }
+  return begin_ != '{';
 }
 
 std::optional<CallEnd::Found> CallEnd::find_after_values(std::string_view text,
@@ -107,7 +117,7 @@ bool CallEnd::is_quote(char byte, const CallMarks& marks) const {
   if (is_token(marks.close) || marks.form == CallForm::kGemma) return false;
   if (marks.close.empty() && depth_ == 0) return false;
   const bool is_json = marks.form == CallForm::kMistral || marks.form == CallForm::kGranite3 ||
-                       marks.form == CallForm::kLlama3;
+                       marks.form == CallForm::kLlama3 || has_tags(marks.form);
   return byte == '"' || (byte == '\'' && (!is_json || first_ == '('));
 }
 

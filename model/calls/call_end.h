@@ -28,6 +28,7 @@ class CallEnd {
 
  private:
   enum class Seen { kNothing, kEnd, kHalf };
+  bool looks_for_tags(std::string_view text);
   std::optional<Found> find_after_values(std::string_view text, std::string_view close);
   std::optional<Found> find_mark_or_bracket(std::string_view text, const CallMarks& marks);
   Seen see_mark(std::string_view rest, const CallMarks& marks, Found& found) const;
@@ -35,6 +36,7 @@ class CallEnd {
   bool is_quote(char byte, const CallMarks& marks) const;
 
   size_t at_;              // the bytes before it were looked at
+  char begin_ = 0;         // the first byte of the body that is not blank; 0: not known
   bool in_value_ = false;  // whether the tag of a value is open
   char quote_ = 0;         // of the string that is open; 0: none
   int depth_ = 0;          // of brackets

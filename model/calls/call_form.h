@@ -32,4 +32,9 @@ enum class CallForm : uint8_t {
   kLlama4,
 };
 
+// Whether the values of calls are between tags (model/calls/tagged_body.h).
+inline bool has_tags(CallForm form) {
+  return form == CallForm::kQwenTags || form == CallForm::kGlmTags;
+}
+
 }  // namespace cascade

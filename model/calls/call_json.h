@@ -17,6 +17,13 @@ inline bool is_function_name(std::string_view name) {
   return !name.empty() && name.find_first_of(kNever) == name.npos;
 }
 
+// Whether a name has only letters, digits and _ - . : /, which mean nothing in any form.
+inline bool is_plain_name(std::string_view name) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/";
+  return !name.empty() && name.find_first_not_of(kPlain) == name.npos;
+}
+
 // {"name": NAME, "arguments": , the text that the JSON of a call begins with.
 inline std::string call_begin(const std::string& name) {
   return "{\"name\": " + dump_exact(OrderedJson(name)) + ", \"arguments\": ";

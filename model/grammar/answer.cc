@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/calls/call_json.h"
+#include "model/calls/tagged_body.h"
 #include "model/grammar/code_points.h"
 #include "model/mark_bytes.h"
 
@@ -16,6 +17,7 @@ struct CallFrame {
 };
 
 CallFrame frame_of(AnswerForm form, const std::string& function) {
+  const std::string open(kToolCallOpen), close(kToolCallClose);
   switch (form) {
     case AnswerForm::kGemma:
       return {mark_bytes("<|tool_call>") + "call:" + function, mark_bytes("<tool_call|>"), ""};
@@ -23,11 +25,14 @@ CallFrame frame_of(AnswerForm form, const std::string& function) {
       return {mark_bytes("[TOOL_CALLS]") + function + mark_bytes("[ARGS]"), "", ""};
     case AnswerForm::kLlama3:
       return {"{\"name\": " + dump_exact(OrderedJson(function)) + ", \"parameters\": ", "}", "; "};
+    case AnswerForm::kQwenTags:
+      return {open + "\n" + std::string(kFunctionTag) + function + ">\n",
+              std::string(kFunctionEnd) + "\n" + close, "\n"};
+    case AnswerForm::kGlmTags: return {open + function, close, "\n"};
     case AnswerForm::kTagged:
     case AnswerForm::kHarmony: break;
   }
-  return {std::string(kToolCallOpen) + "\n" + call_begin(function),
-          "}\n" + std::string(kToolCallClose), "\n"};
+  return {open + "\n" + call_begin(function), "}\n" + close, "\n"};
 }
 
 GrammarNodeId framed_call(GrammarBuilder& builder, const CallGrammar& call) {

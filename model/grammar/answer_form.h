@@ -14,7 +14,15 @@ enum class AnswerForm {
   kGemma,
   kMistral,
   kLlama3,
+  // As kTagged, but calls are those of this form, with marks that are text.
+  kQwenTags,
+  kGlmTags,
 };
+
+// Whether the arguments of calls are between tags (model/grammar/tagged_arguments.h).
+inline bool has_tags(AnswerForm form) {
+  return form == AnswerForm::kQwenTags || form == AnswerForm::kGlmTags;
+}
 
 // Whether thoughts are a part of what a grammar describes. Otherwise it begins after them.
 inline bool has_thoughts(AnswerForm form) {

@@ -1,26 +1,22 @@
 // Reads the description of the output, and puts the grammars of its parts together.
 #include "model/grammar/compile.h"
 
-#include <algorithm>
+#include <optional>
 
 #include "base/exact_number.h"
 #include "base/utf8.h"
+#include "model/calls/call_json.h"
 #include "model/grammar/answer.h"
 #include "model/grammar/pattern.h"
 #include "model/grammar/schema.h"
+#include "model/grammar/tagged_arguments.h"
 
 namespace cascade {
 namespace {
 
 // Whether the name can stand in a header: see read_harmony_header().
 bool is_harmony_name(std::string_view name) {
-  const auto is_plain = [](char c) {
-    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    return is_letter || (c >= '0' && c <= '9') ||
-           std::string_view("_-.:/").find(c) != std::string_view::npos;
-  };
-  return std::ranges::all_of(name, is_plain) && name != "assistant" && name != "user" &&
-         name != "all";
+  return is_plain_name(name) && name != "assistant" && name != "user" && name != "all";
 }
 
 // Whether a schema surely allows objects only. One that says nothing about types becomes such a
@@ -47,13 +43,17 @@ AnswerForm call_form_of(AnswerForm form, const std::string& function, OrderedJso
 
 class PartsCompiler {
  public:
-  PartsCompiler(GrammarBuilder& builder, std::string_view field, AnswerForm form, size_t& work)
+  // `text`: that of the parts.
+  PartsCompiler(GrammarBuilder& builder, std::string_view text, std::string_view field,
+                AnswerForm form, size_t& work)
       : builder_(builder),
         pieces_(builder),
         gemma_pieces_(builder, ValueForm::kGemma),
         field_(field),
         form_(form),
-        work_(work) {}
+        work_(work) {
+    if (has_tags(form)) tagged_.emplace(builder, form, ToolTypes(tools_of_parts(text)), work);
+  }
 
   Result<GrammarNodeId> compile_whole(const OrderedJson& part) {
     std::vector<GrammarNodeId> texts, calls;
@@ -161,7 +161,6 @@ class PartsCompiler {
                    "_ - . : / only, and not be assistant, user or all");
     }
     OrderedJson document = {{"json_schema", function["parameters"]}};
-    made.form = call_form_of(form_, made.function, document["json_schema"]);
     for (const auto& [name, value] : function.items()) {
       if (name == "schema_name" && value.is_string()) {
         document["name"] = value;
@@ -169,8 +168,16 @@ class PartsCompiler {
         return error(place, "may have a name, parameters and a schema_name, and nothing else");
       }
     }
+    const std::string inside = place + "/parameters";
+    if (tagged_) {
+      RETURN_IF_ERROR(schema_name(document, inside));
+      const auto own = tagged_->add(made.function, function["parameters"]);
+      if (own) return CallGrammar{made.function, *own, form_};
+    } else {
+      made.form = call_form_of(form_, made.function, document["json_schema"]);
+    }
     JsonPieces& pieces = made.form == AnswerForm::kGemma ? gemma_pieces_ : pieces_;
-    ASSIGN_OR_RETURN(made.arguments, schema(document, place + "/parameters", pieces));
+    ASSIGN_OR_RETURN(made.arguments, schema(document, inside, pieces));
     return made;
   }
 
@@ -184,8 +191,8 @@ class PartsCompiler {
     return builder_.terminal(add_texts(builder_.bytes(), *dfa, TextForm::kPlain));
   }
 
-  Result<GrammarNodeId> schema(const OrderedJson& part, const std::string& place,
-                               JsonPieces& pieces) {
+  // What errors call the schema of a part, instead of the # that they begin with.
+  Result<std::string> schema_name(const OrderedJson& part, const std::string& place) const {
     std::string named = "#" + place;
     for (const auto& [key, value] : part.items()) {
       if (key == "json_schema") continue;
@@ -197,6 +204,12 @@ class PartsCompiler {
       }
       named = value.get<std::string>() + "#";
     }
+    return named;
+  }
+
+  Result<GrammarNodeId> schema(const OrderedJson& part, const std::string& place,
+                               JsonPieces& pieces) {
+    ASSIGN_OR_RETURN(const std::string named, schema_name(part, place));
     auto node = add_schema(builder_, pieces, part.at("json_schema"), field_, work_);
     if (node.ok()) return node;
     // The message of a schema's error begins with a pointer within the schema.
@@ -235,10 +248,20 @@ class PartsCompiler {
 
   GrammarBuilder& builder_;
   JsonPieces pieces_, gemma_pieces_;
+  std::optional<TaggedArguments> tagged_;  // if form_ has tags
   const std::string_view field_;
   const AnswerForm form_;
   size_t& work_;
 };
+
+Result<Grammar> compile_parts(const OrderedJson& json, std::string_view text,
+                              std::string_view field, AnswerForm form) {
+  GrammarBuilder builder;
+  size_t work = kGrammarWorkMax;
+  ASSIGN_OR_RETURN(const GrammarNodeId root,
+                   PartsCompiler(builder, text, field, form, work).compile_whole(json));
+  return std::move(builder).finish(root, field);
+}
 
 }  // namespace
 
@@ -271,12 +294,14 @@ Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::st
   }
   ASSIGN_OR_RETURN(const OrderedJson json,
                    parse_ordered_json(text, field, {kGrammarBytesMax, kGrammarDepthMax}));
-  size_t work = kGrammarWorkMax;
   if (kind == GrammarKind::kParts) {
-    ASSIGN_OR_RETURN(const GrammarNodeId root,
-                     PartsCompiler(builder, field, form, work).compile_whole(json));
-    return std::move(builder).finish(root, field);
+    auto own = compile_parts(json, text, field, form);
+    // The limits may suffice for calls in the common form: the schemas of their properties share
+    // what they refer to.
+    const bool is_final = own.ok() || !has_tags(form);
+    return is_final ? std::move(own) : compile_parts(json, text, field, AnswerForm::kTagged);
   }
+  size_t work = kGrammarWorkMax;
   JsonPieces pieces(builder);
   ASSIGN_OR_RETURN(const GrammarNodeId document, add_schema(builder, pieces, json, field, work));
   return std::move(builder).finish(add_answer(builder, form, {document}, {}), field);

@@ -29,8 +29,8 @@ inline constexpr size_t kFunctionsMax = 1024;
 // The whole, or one of the parts of an any_of that is the whole, may also be
 //   {"tool_calls": [{"name": FUNCTION, "parameters": SCHEMA, "schema_name": TEXT}, ...], "max": N}
 // which is one call or more, as a model of `form` writes them (schema_name as above). A call whose
-// name or arguments that form cannot tell apart is written as in kTagged. In kGemma, kMistral and
-// kLlama3, parameters that say nothing about types allow objects only.
+// name or arguments that form cannot tell apart, or write, is written as in kTagged. In a call that
+// is in neither kTagged nor kHarmony, parameters that say nothing about types allow objects only.
 // Takes under a second for any text. Any thread.
 // Errors: kInvalidArgument, field `field`; the message has the place in the text.
 Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field,

@@ -18,6 +18,9 @@ std::string compact(const OrderedJson& value) {
 
 namespace {
 
+// The largest number of states of strings within limits, where only some texts are written.
+constexpr size_t kTextStatesMax = 30'000;
+
 // All texts, or all characters.
 CodePointDfa any_text() {
   return {{{.edges = {{{0, kCodePointMax}, 0}}, .final = true}}};
@@ -68,7 +71,31 @@ GrammarNodeId JsonPieces::marked(GrammarNodeId text) {
   return builder_.sequence({mark, text, mark});
 }
 
+// A string of texts that may be written.
+GrammarNodeId JsonPieces::text_node(const CodePointDfa& dfa) {
+  const auto [known, added] = strings_.try_emplace(dfa.states, 0);
+  if (!added) return known->second;
+  const TextForm form = form_ == ValueForm::kJson ? TextForm::kJsonString : TextForm::kPlain;
+  const GrammarNodeId text = builder_.terminal(add_texts(builder_.bytes(), dfa, form));
+  return known->second = form_ == ValueForm::kGemma ? marked(text) : text;
+}
+
+// A string of those of the demanded texts that may be written. `is_complete`: whether all demanded
+// texts were known.
+GrammarNodeId JsonPieces::string_of(const Result<CodePointDfa>& dfa, bool is_complete) {
+  const bool has_all = dfa.ok() && !accepts_nothing(*dfa) && (dfa->complete || !is_complete);
+  if (has_all) return text_node(*dfa);
+  left_out_ = true;
+  return builder_.choice({});
+}
+
+// Notes whether a listed text, or a name, may not be written.
+void JsonPieces::see_written(std::string_view text) {
+  if (texts_ && !texts_->accepts(to_code_points(text))) left_out_ = true;
+}
+
 std::string JsonPieces::written(const OrderedJson& value) const {
+  if (form_ == ValueForm::kText && value.is_string()) return value.get<std::string>();
   return form_ == ValueForm::kGemma ? gemma_value(value) : compact(value);
 }
 
@@ -77,8 +104,8 @@ std::string JsonPieces::property_name(const std::string& name) const {
 }
 
 GrammarNodeId JsonPieces::string() {
-  if (form_ == ValueForm::kGemma) {
-    if (!string_) string_ = string(any_text());
+  if (form_ != ValueForm::kJson || texts_) {
+    if (!string_) string_ = text_node(texts_ ? *texts_ : any_text());
     return *string_;
   }
   if (!string_) {
@@ -95,6 +122,10 @@ GrammarNodeId JsonPieces::string() {
 
 GrammarNodeId JsonPieces::string(uint32_t min, uint32_t max) {
   if (min == 0 && max == UINT32_MAX) return string();
+  if (texts_ || form_ == ValueForm::kText) {
+    return string_of(limit_length(texts_ ? *texts_ : any_text(), min, max, kTextStatesMax, work_),
+                     /*is_complete=*/true);
+  }
   if (form_ == ValueForm::kGemma) {
     if (!character_) {
       character_ =
@@ -113,12 +144,8 @@ GrammarNodeId JsonPieces::string(uint32_t min, uint32_t max) {
 }
 
 GrammarNodeId JsonPieces::string(const CodePointDfa& dfa) {
-  const auto [known, added] = strings_.try_emplace(dfa.states, 0);
-  if (!added) return known->second;
-  const bool is_json = form_ == ValueForm::kJson;
-  const TextForm form = is_json ? TextForm::kJsonString : TextForm::kPlain;
-  const GrammarNodeId text = builder_.terminal(add_texts(builder_.bytes(), dfa, form));
-  return known->second = is_json ? text : marked(text);
+  if (!texts_) return text_node(dfa);
+  return string_of(combined(dfa, *texts_, Combination::kBoth, kTextStatesMax, work_), dfa.complete);
 }
 
 GrammarNodeId JsonPieces::integer(const NumberRange& range) {
@@ -159,7 +186,9 @@ GrammarNodeId JsonPieces::values(const std::vector<OrderedJson>& values) {
   std::map<std::pair<State, uint8_t>, State> known;
   for (const OrderedJson& value : values) {
     State at = root;
-    for (const char c : written(value)) {
+    const std::string text = written(value);
+    if (form_ != ValueForm::kText || value.is_string()) see_written(text);
+    for (const char c : text) {
       const auto byte = static_cast<uint8_t>(c);
       const auto [next, added] = known.try_emplace({at, byte}, 0);
       if (added) {
@@ -295,6 +324,7 @@ GrammarNodeId JsonPieces::object(const std::vector<Property>& properties_in_orde
   }
   std::vector<Member> all;
   for (const Property& property : properties) {
+    see_written(property.name);
     const GrammarNodeId key = spaced_text(property_name(property.name) + ":");
     all.push_back({builder_.sequence({key, property.value}), property.required});
     if (builder_.full()) break;

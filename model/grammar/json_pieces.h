@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -24,13 +25,23 @@ enum class ValueForm {
   // As Gemma 4 writes arguments: strings without escapes between marks, names of properties mostly
   // without quotes and in alphabetical order, no white space (model/calls/relaxed_body.h).
   kGemma,
+  // Strings as they are, without quotes and escapes. Only for schemas of strings, null and the
+  // like.
+  kText,
 };
 
 // Each part is made when it is first asked for. Belongs to one builder.
 class JsonPieces {
  public:
-  explicit JsonPieces(GrammarBuilder& builder, ValueForm form = ValueForm::kJson)
-      : builder_(builder), form_(form) {}
+  // `texts`: only strings, and names of properties, of these texts are written; nullopt: any. Not
+  // for kGemma.
+  explicit JsonPieces(GrammarBuilder& builder, ValueForm form = ValueForm::kJson,
+                      std::optional<CodePointDfa> texts = std::nullopt)
+      : builder_(builder), form_(form), texts_(std::move(texts)) {}
+
+  // Whether a part asked for since the last call lacks a listed string or a name, or most of the
+  // strings within limits, because `texts` lacks them or too many states tell them apart.
+  bool take_left_out() { return std::exchange(left_out_, false); }
 
   GrammarNodeId string();
   // A string of at least `min` and at most `max` code points (UINT32_MAX: any number).
@@ -74,6 +85,9 @@ class JsonPieces {
     bool required = false;
   };
   GrammarNodeId marked(GrammarNodeId text);
+  GrammarNodeId text_node(const CodePointDfa& dfa);
+  GrammarNodeId string_of(const Result<CodePointDfa>& dfa, bool is_complete);
+  void see_written(std::string_view text);
   std::string written(const OrderedJson& value) const;
   std::string property_name(const std::string& name) const;
   ByteAutomaton::State space_before(char bracket);
@@ -86,6 +100,9 @@ class JsonPieces {
 
   GrammarBuilder& builder_;
   const ValueForm form_;
+  const std::optional<CodePointDfa> texts_;
+  size_t work_ = 5'000'000;  // that may still be done to apply texts_, as in compile_pattern()
+  bool left_out_ = false;
   std::map<char, ByteAutomaton::State> spaces_;
   std::map<std::string, GrammarNodeId> numbers_;  // the key is their limits
   std::map<std::vector<CodePointDfa::State>, GrammarNodeId> strings_;

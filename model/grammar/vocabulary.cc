@@ -40,9 +40,12 @@ Marks marks_of(const HarmonyTokens& tokens) {
 }
 
 // The form in which calls are held by a grammar; `marks` becomes its tokens. A model that lacks one
-// of the tokens gets the common form.
+// of the tokens gets the common form, and so does one whose marks around tags are special tokens.
 AnswerForm form_of(CallForm calls, const Tokenizer& tokenizer, Marks& marks) {
   if (calls == CallForm::kLlama3) return AnswerForm::kLlama3;
+  if (has_tags(calls) && call_marks(calls, tokenizer).tokens.empty()) {
+    return calls == CallForm::kQwenTags ? AnswerForm::kQwenTags : AnswerForm::kGlmTags;
+  }
   if (calls != CallForm::kGemma && calls != CallForm::kMistral) return AnswerForm::kTagged;
   marks = call_marks(calls, tokenizer).tokens;
   const auto has = [&](std::string_view mark) {

@@ -59,6 +59,22 @@ TEST(ToolTypes, without_a_type_the_text_decides) {
   EXPECT_EQ(ToolTypes().value("f", "x", "1").dump(), "1");
 }
 
+TEST(ToolTypes, how_an_argument_is_read_is_known_before) {
+  const ToolTypes types(kTools);
+  const auto reads_as = [&](const char* name) { return types.reads_as("f", name); };
+  for (const char* name : {"text", "unit", "one", "alias"}) {
+    EXPECT_EQ(reads_as(name), ArgumentText::kString) << name;
+  }
+  for (const char* name : {"maybe", "nullable"}) {
+    EXPECT_EQ(reads_as(name), ArgumentText::kStringOrNull) << name;
+  }
+  for (const char* name : {"n", "any", "loop", "flag", "list", "unknown"}) {
+    EXPECT_EQ(reads_as(name), ArgumentText::kJson) << name;
+  }
+  EXPECT_EQ(reads_as("either"), ArgumentText::kEither);
+  EXPECT_EQ(types.reads_as("bare", "x"), ArgumentText::kJson);
+}
+
 TEST(ToolTypes, malformed_tools_are_left_out) {
   const ToolTypes types(kTools);
   EXPECT_TRUE(types.has("f") && types.has("bare"));
@@ -78,6 +94,9 @@ TEST(ToolTypes, more_tools_may_be_added) {
   types.add("");
   EXPECT_TRUE(types.has("f") && types.has("g"));
   EXPECT_FALSE(types.has("h"));
+  EXPECT_EQ(types.value("f", "x", "1").dump(), "1");
+  types.add(R"([{"function":{"name":"f","parameters":{"properties":{"x":{"const":"1"}}}}}])");
+  EXPECT_EQ(types.value("f", "x", "1").dump(), R"("1")");
 }
 
 }  // namespace

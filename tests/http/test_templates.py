@@ -48,6 +48,18 @@ MISTRAL = ("{% for m in messages %}[INST]{{ m.role }}{{ m.name or '' }}[/INST]{{
            "{{ c.function.arguments | tojson }}{% endfor %}</s>{% endfor %}")
 MISTRAL_MARKS = {"<|im_start|>": "[INST]", "<tool_response>": "[/INST]", "<|im_end|>": "</s>",
                  "<tool_call>": "[TOOL_CALLS]", "</tool_call>": "[ARGS]"}
+# Like Qwen3-Coder's and GLM's, whose marks are text.
+NAMED = ("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.name or '' }}{{ m.content }}"
+         "{% for c in m.tool_calls or [] %}CALL{% endfor %}<|im_end|>\n{% endfor %}"
+         "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+QWEN = NAMED.replace(
+    "CALL", "<tool_call>\n<function={{ c.function.name }}>\n"
+            "{% for k, v in c.function.arguments | items %}"
+            "<parameter={{ k }}>\n{{ v }}\n</parameter>\n{% endfor %}</function>\n</tool_call>")
+GLM = NAMED.replace(
+    "CALL", "<tool_call>{{ c.function.name }}\n"
+            "{% for k, v in c.function.arguments | items %}"
+            "<arg_key>{{ k }}</arg_key>\n<arg_value>{{ v }}</arg_value>\n{% endfor %}</tool_call>")
 
 
 def model_with(folder, template):
@@ -210,7 +222,7 @@ class TemplatesTest(unittest.TestCase):
     def calls_and_goes_on(self, template, marks, written):
         """Demands calls, continues with their results, and finds them as the model wrote them."""
         with Daemon(model=model_with_marks(self.folder, template, marks)) as daemon:
-            asked = question(tools=[TOOL], tool_choice="required", max_tokens=60, model="other",
+            asked = question(tools=[TOOL], tool_choice="required", max_tokens=200, model="other",
                              temperature=1, seed=1, parallel_tool_calls=False)
             message = daemon.post(CHAT, asked).json["choices"][0]["message"]
             self.assertEqual(message["tool_calls"][0]["function"],
@@ -218,7 +230,7 @@ class TemplatesTest(unittest.TestCase):
             self.assertFalse(message["content"])
             made = daemon.post("/v1/responses", {
                 "input": asked["messages"][0]["content"], "tools": [dict(TOOL["function"],
-                type="function")], "tool_choice": "required", "max_output_tokens": 60,
+                type="function")], "tool_choice": "required", "max_output_tokens": 200,
                 "temperature": 1, "seed": 1, "parallel_tool_calls": False}).json
             call = made["output"][-1]
             self.assertEqual((call["type"], call["arguments"]), ("function_call",
@@ -242,6 +254,14 @@ class TemplatesTest(unittest.TestCase):
 
     def test_a_model_that_writes_as_mistral_calls_and_goes_on(self):
         self.calls_and_goes_on(MISTRAL, MISTRAL_MARKS, '[TOOL_CALLS]find[ARGS]{"place": "here"}')
+
+    def test_a_model_that_writes_as_qwen_calls_and_goes_on(self):
+        self.calls_and_goes_on(QWEN, {}, "<tool_call>\n<function=find>\n<parameter=place>\nhere\n"
+                                         "</parameter>\n</function>\n</tool_call>")
+
+    def test_a_model_that_writes_as_glm_calls_and_goes_on(self):
+        self.calls_and_goes_on(GLM, {}, "<tool_call>find\n<arg_key>place</arg_key>\n"
+                                        "<arg_value>here</arg_value>\n</tool_call>")
 
 
 if __name__ == "__main__":

@@ -362,6 +362,19 @@ TEST(CallTranslator, random_pieces_of_marks_are_read_the_same_whole_and_cut) {
   }
 }
 
+// Tags in strings of JSON are no values.
+TEST(CallTranslator, json_between_the_marks_of_tags_stays_as_it_is_up_to_its_own_end) {
+  const std::string json =
+      "<tool_call>\n{\"name\": \"f\", \"arguments\": "
+      "{\"a\": \"<parameter=</tool_call>'\\\"\"}}\n</tool_call>";
+  const std::string tags = "<tool_call>\n<function=f>\n</function>\n</tool_call>";
+  const std::string read = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>";
+  EXPECT_EQ(changed(CallForm::kQwenTags, json + "\n" + tags), json + "\n" + read);
+  EXPECT_EQ(changed(CallForm::kGlmTags, json + "\n" + json), json + "\n" + json);
+  const std::string open = "<tool_call>\n  {\"a\": \"";
+  EXPECT_EQ(changed(CallForm::kQwenTags, open), open);
+}
+
 TEST(CallTranslator, many_calls_that_never_end_take_no_longer) {
   std::string answer;
   for (int i = 0; i < 40'000; ++i) answer += "<tool_call><parameter=</tool_call>";

@@ -27,8 +27,10 @@ inline std::vector<uint8_t> next_bytes(const Matcher& matcher) {
   return bytes;
 }
 
-// A random document, or nullopt if it did not end within a few thousand bytes.
-inline std::optional<std::string> random_walk(GrammarAutomaton& automaton, Random& random) {
+// A random document, or nullopt if it did not end within a few thousand bytes. `closing_text`: a
+// text that often comes next where it may, because it closes something.
+inline std::optional<std::string> random_walk(GrammarAutomaton& automaton, Random& random,
+                                              const std::string& closing_text = "") {
   Matcher matcher(automaton);
   std::string text;
   while (text.size() < 4000) {
@@ -36,6 +38,11 @@ inline std::optional<std::string> random_walk(GrammarAutomaton& automaton, Rando
     const bool hurry = text.size() > 400;
     if (matcher.is_complete() && (hurry || !matcher.can_continue() || random.unit() < 0.3)) {
       return text;
+    }
+    const bool closes = !closing_text.empty() && random.unit() < (hurry ? 0.9 : 0.2);
+    if (closes && matcher.accept(closing_text)) {
+      text += closing_text;
+      continue;
     }
     const std::vector<uint8_t> bytes = next_bytes(matcher);
     EXPECT_EQ(bytes.empty(), !matcher.can_continue()) << text;
