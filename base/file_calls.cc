@@ -152,6 +152,12 @@ const uint8_t* FileCalls::map(int fd, uint64_t offset, size_t bytes) {
   return data == MAP_FAILED ? nullptr : static_cast<const uint8_t*>(data);
 }
 
+int FileCalls::map_over(int fd, uint64_t offset, std::span<uint8_t> over) {
+  const void* data = ::mmap(over.data(), over.size(), PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
+                            static_cast<off_t>(offset));
+  return data == MAP_FAILED ? -1 : 0;
+}
+
 int FileCalls::populate(const uint8_t* from, size_t bytes) {
   void* begin = const_cast<uint8_t*>(from);
   const int done = uninterrupted([&] { return ::madvise(begin, bytes, MADV_POPULATE_READ); });

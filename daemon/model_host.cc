@@ -37,12 +37,16 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   return Error{arena.error().code, "--kv-memory", arena.error().message};
 }
 
+const char* how_loaded(const Model& model) {
+  if (model.load.from_cache) return "mapped from the cache";
+  return model.weights.keeper == nullptr ? "packed" : "packed (a file for later starts follows)";
+}
+
 void log_load(const Model& model) {
   const LoadReport& load = model.load;
   for (const std::string& warning : load.warnings) spdlog::warn("{}", warning);
   spdlog::info("loaded in {} ms: {} MiB of weights {}, their digest {}", load.load_us / 1000,
-               model.weights.bytes() >> 20, load.from_cache ? "mapped from the cache" : "packed",
-               load.hashed ? "computed" : "known");
+               model.weights.bytes() >> 20, how_loaded(model), load.hashed ? "computed" : "known");
   if (load.type_why.empty()) return;
   spdlog::info("weights as {}: {} (--weights says otherwise)", weight_types(model), load.type_why);
 }
@@ -129,6 +133,7 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, place.state_dir));
   ModelOptions model_options = model_options_of(options, place.label);
   model_options.memory = memory_limit();
+  model_options.late_warning = [](const std::string& warning) { spdlog::warn("{}", warning); };
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    load_model(place.model, model_options, packing, progress));
   // If the folder is reached by a link, the model has the name of the link.

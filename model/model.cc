@@ -244,7 +244,7 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
       RETURN_IF_ERROR(check_fits(*weights, files, choice, pool.threads(), *options.memory));
     }
   }
-  PackedCache cache(options.state_dir);
+  PackedCache cache(options.state_dir, system_file_calls(), system_clock(), options.late_warning);
   LoadReport report;
   report.type_why = choice.why;
   Result<Weights> weights = load_weights(files.tensors, files.config, choice.plan, *kernels, pool,

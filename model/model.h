@@ -39,6 +39,9 @@ struct ModelOptions {
   std::optional<ContextExtension> rope_scaling = {};
   // Refuse a model that does not fit this memory, even without K and V; nullopt: try to load it.
   std::optional<MemoryLimit> memory = {};
+  // Told, on a thread of the model's own, why packed weights cannot be kept, if that is found once
+  // the model has been loaded: a sentence for a log. Empty: nobody wants to know.
+  PackedCache::LateWarning late_warning = {};
 };
 
 // Immutable after load; any thread.
@@ -109,8 +112,8 @@ Result<PackedWeights> describe_model_weights(const std::filesystem::path& path,
 Status check_model(const std::filesystem::path& path, const ModelOptions& options);
 
 // Loads a model. `pool` packs the weights; `progress`, unless null, is told of the weights. Trouble
-// with the state directory becomes a warning in Model::load. Errors: kNotFound (field = path),
-// kInvalidArgument, kUnsupported, kDataCorrupt, each with the file or key as field;
+// with the state directory becomes a warning in Model::load, or a late one. Errors: kNotFound
+// (field = path), kInvalidArgument, kUnsupported, kDataCorrupt, each with the file or key as field;
 // kResourceExhausted, field "model", for one larger than options.memory, before anything is
 // allocated. Nothing is left allocated.
 Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& path,

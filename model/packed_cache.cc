@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <system_error>
+#include <utility>
 
 #include "base/replace_file.h"
 #include "base/set_aside.h"
@@ -32,10 +34,15 @@ bool is_named(std::string_view name, std::string_view suffix) {
          digest_from_hex(name.substr(0, name.size() - suffix.size())).has_value();
 }
 
+std::string warning_text(const Error& error, std::string_view consequence) {
+  return error.field + ": " + error.message + "; " + std::string(consequence);
+}
+
 }  // namespace
 
-PackedCache::PackedCache(const fs::path& state_dir, FileCalls& calls, const Clock& clock)
-    : calls_(calls), clock_(clock) {
+PackedCache::PackedCache(const fs::path& state_dir, FileCalls& calls, const Clock& clock,
+                         LateWarning late_warning)
+    : calls_(calls), clock_(clock), late_warning_(std::move(late_warning)) {
   if (state_dir.empty()) return;
   folder_ = (state_dir / "weights").string();
   make_way_for_folder();
@@ -105,7 +112,7 @@ std::string PackedCache::stamp_path(const SourceState& source) const {
 }
 
 void PackedCache::warn(const Error& error, std::string_view consequence) {
-  warnings_.push_back(error.field + ": " + error.message + "; " + std::string(consequence));
+  warnings_.push_back(warning_text(error, consequence));
 }
 
 bool PackedCache::prepare_to_write() {
@@ -220,23 +227,26 @@ Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFile
                 std::to_string(id.body_offset() + damaged * kPackedPieceBytes) + " is wrong");
 }
 
-std::unique_ptr<PackedWriter> PackedCache::start_writing(uint64_t body_bytes) {
+std::unique_ptr<PackedKeeper> PackedCache::keep(const PackedMemory& weights,
+                                                const PackedFileId& id) {
   if (!prepare_to_write()) return nullptr;
   auto file = NewFile::create(calls_, folder_);
-  if (file.ok()) {
-    return std::make_unique<PackedWriter>(calls_, std::move(file).value(), body_bytes);
+  if (!file.ok()) {
+    give_up(file.error());
+    return nullptr;
   }
-  give_up(file.error());
-  return nullptr;
-}
-
-std::optional<PackedMemory> PackedCache::finish_writing(PackedWriter& writer,
-                                                        const PackedFileId& id, ThreadPool& pool) {
-  make_way_for_file(path_of(id));
-  auto memory = writer.finish(id, path_of(id), pool);
-  if (memory.ok()) return std::move(memory).value();
-  give_up(memory.error());
-  return std::nullopt;
+  const std::string path = path_of(id);
+  make_way_for_file(path);
+  const auto failed = [warn = late_warning_](const Error& error, std::string_view consequence) {
+    if (warn) warn(warning_text(error, consequence));
+  };
+  try {
+    return std::make_unique<PackedKeeper>(calls_, std::move(file).value(), id, path,
+                                          std::span(weights.data(), weights.bytes()), failed);
+  } catch (const std::system_error&) {
+    give_up(resource_exhausted(path, "there can be no thread to write it"));
+    return nullptr;
+  }
 }
 
 void PackedCache::clean_up(const SourceState& source, const Digest& current) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,8 +13,8 @@
 #include "base/load_progress.h"
 #include "kernels/thread_pool.h"
 #include "model/packed_file.h"
+#include "model/packed_keeper.h"
 #include "model/packed_memory.h"
-#include "model/packed_writer.h"
 #include "model/source_stamp.h"
 
 namespace cascade {
@@ -24,10 +25,14 @@ namespace cascade {
 // same time. One thread.
 class PackedCache {
  public:
+  // Receives a warning that comes after warnings() was read, on a thread of its own.
+  using LateWarning = std::function<void(const std::string&)>;
+
   // With an empty `state_dir` there is no cache: nothing is found and nothing is kept. `calls` and
-  // `clock` must outlive this.
+  // `clock` must outlive this, and `calls` also what keep() returns.
   explicit PackedCache(const std::filesystem::path& state_dir,
-                       FileCalls& calls = system_file_calls(), const Clock& clock = system_clock());
+                       FileCalls& calls = system_file_calls(), const Clock& clock = system_clock(),
+                       LateWarning late_warning = {});
 
   // Whether there is a folder to look into or to write to.
   bool usable() const { return !folder_.empty(); }
@@ -44,12 +49,9 @@ class PackedCache {
   // `progress`, unless null, is told to expect the bytes of the weights if there is a file of them.
   std::optional<PackedMemory> load(const PackedFileId& id, ThreadPool& pool,
                                    LoadProgress* progress = nullptr);
-  // A file to write weights to; nullptr if there can be none. The cache must outlive the writer.
-  std::unique_ptr<PackedWriter> start_writing(uint64_t body_bytes);
-  // Gives the writer's file its name, and maps the file as load() does. nullopt if this fails, or
-  // writing to the file failed earlier.
-  std::optional<PackedMemory> finish_writing(PackedWriter& writer, const PackedFileId& id,
-                                             ThreadPool& pool);
+  // Starts to write the weights to a file; nullptr if there can be none. `weights` must outlive
+  // what is returned. What does not work later is a late warning.
+  std::unique_ptr<PackedKeeper> keep(const PackedMemory& weights, const PackedFileId& id);
   // Deletes the packed weights that no model folder uses any more: those that no stamp names, and
   // those of another packing version. `current` counts as the digest in the stamp of `source`.
   void clean_up(const SourceState& source, const Digest& current);
@@ -78,7 +80,8 @@ class PackedCache {
 
   FileCalls& calls_;
   const Clock& clock_;
-  std::string folder_;  // empty: not usable
+  const LateWarning late_warning_;  // may be empty
+  std::string folder_;              // empty: not usable
   bool writable_ = true;
   std::vector<std::string> warnings_;
 };

@@ -1,4 +1,4 @@
-// The memory that a model's packed matrices lie in: its own, or a file's.
+// The memory that a model's packed matrices lie in: its own, or that of a file.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ class PackedMemory {
  public:
   PackedMemory() = default;
   // Zeroed anonymous memory, in huge pages where the system has them: a decode step reads all of
-  // it, and small pages cost address translations. Errors: kResourceExhausted, field "weights".
+  // it, and small pages cost address translations. It begins at a multiple of a huge page, so that
+  // a file can be mapped over it in huge pages, too. Errors: kResourceExhausted, field "weights".
   static Result<PackedMemory> allocate(size_t bytes);
   // The same for buffers without which nothing can be computed: throws std::bad_alloc.
   static PackedMemory require(size_t bytes);

@@ -106,49 +106,18 @@ std::optional<Digest> early_digest(const PackingPlan& plan, const SourceState& s
   return digest;
 }
 
-// Gives out the weights' own memory.
-class MemorySink : public PackedSink {
- public:
-  explicit MemorySink(uint8_t* memory) : memory_(memory) {}
-  uint8_t* window(uint64_t begin, uint64_t) override { return memory_ + begin; }
-  void drain() override {}
-
- private:
-  uint8_t* memory_;
-};
-
-// Packs the tensors, into a file of the cache where that works, else into memory.
-Status pack_all(const TensorFiles& files, PackingPlan& plan, const SourceState& source,
-                std::optional<Digest> digest, ThreadPool& pool, PackedCache& cache,
-                Weights& weights, LoadReport& report, LoadProgress& progress) {
-  const size_t bytes = plan.packed_bytes();
-  TensorDigest computed(plan.tensors());
-  const auto pack = [&](PackedSink& sink) -> Status {
-    progress.expect(plan.tensor_bytes());
-    RETURN_IF_ERROR(pack_tensors(plan.tensors(), plan.jobs(), digest ? nullptr : &computed, sink,
-                                 pool, &progress));
-    report.hashed |= !digest;
-    if (!digest) digest = computed.finish();
-    weights.digest = *digest;
-    return {};
-  };
-  if (const auto writer = cache.start_writing(bytes)) {
-    RETURN_IF_ERROR(pack(*writer));
-    std::optional<PackedMemory> mapped;
-    if (files.unchanged()) {
-      cache.clean_up(source, weights.digest);
-      mapped = cache.finish_writing(*writer, plan.file_id(weights.digest), pool);
-    }
-    if (mapped) {
-      weights.memory = std::move(*mapped);
-      plan.place(weights.memory.data());
-      return {};
-    }
-  }
-  ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
+// Packs the tensors into memory; their digest is computed on the way unless it is known.
+Status pack_all(PackingPlan& plan, std::optional<Digest> digest, ThreadPool& pool, Weights& weights,
+                LoadReport& report, LoadProgress& progress) {
+  ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(plan.packed_bytes()));
   plan.place(weights.memory.data());
-  MemorySink memory(weights.memory.data());
-  return pack(memory);
+  progress.expect(plan.tensor_bytes());
+  TensorDigest computed(plan.tensors());
+  RETURN_IF_ERROR(pack_tensors(plan.tensors(), plan.jobs(), digest ? nullptr : &computed,
+                               weights.memory.data(), pool, &progress));
+  report.hashed |= !digest;
+  weights.digest = digest ? *digest : computed.finish();
+  return {};
 }
 
 }  // namespace
@@ -209,13 +178,17 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
     }
   }
   if (!report.from_cache) {
-    RETURN_IF_ERROR(pack_all(files, plan, source, digest, pool, cache, weights, report, seen));
+    RETURN_IF_ERROR(pack_all(plan, digest, pool, weights, report, seen));
   }
   if (!files.unchanged()) {
     report.warnings.push_back(source.folder +
                               ": its weights were changed while they were read; start again");
-  } else if (report.hashed) {
-    cache.remember_digest(source, weights.digest);
+  } else {
+    if (report.hashed) cache.remember_digest(source, weights.digest);
+    if (!report.from_cache) {
+      cache.clean_up(source, weights.digest);
+      weights.keeper = cache.keep(weights.memory, plan.file_id(weights.digest));
+    }
   }
   report.warnings.insert(report.warnings.end(), cache.warnings().begin(), cache.warnings().end());
   return weights;

@@ -13,6 +13,7 @@
 #include "kernels/thread_pool.h"
 #include "model/config.h"
 #include "model/packed_cache.h"
+#include "model/packed_keeper.h"
 #include "model/packed_memory.h"
 #include "model/safetensors.h"
 #include "model/weight_choice.h"
@@ -110,6 +111,8 @@ struct Weights {
   // Whether some quantised matrices keep the scales of the blocks in their file.
   bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other
+  // Writes `memory` to the cache; nullptr if it was found there or cannot be kept.
+  std::unique_ptr<PackedKeeper> keeper;
   // The types of the matrices but routers, that of most bytes first.
   std::vector<WeightType> types;
   // The types of all matrices if some are K-quants, for the key of K and V; else empty.
@@ -132,7 +135,8 @@ struct LoadReport {
 };
 
 // Finds every tensor that `config` calls for and checks its shape. Takes the packed weights from
-// `cache` if they are there; else packs them and gives them to `cache`. Uses the pool's threads.
+// `cache` if they are there; else packs them into memory, and lets `cache` keep them, which goes on
+// after this has returned (Weights::keeper). Uses the pool's threads.
 // The digest is the same either way.
 // Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type, or a tensor
 // of a decoder layer that `config` has no use for: the results would not be the model's),

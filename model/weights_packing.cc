@@ -13,9 +13,8 @@
 namespace cascade {
 namespace {
 
-// The size of a window, in bytes of tensors or in packed bytes, whichever is more. It is enough for
-// four threads that hash (2 GB/s each) and any number that pack, and small compared to the memory
-// that a service takes anyway.
+// The size of a window, in bytes of tensors. It is enough for four threads that hash (2 GB/s each)
+// and any number that pack, and small compared to the memory that a service takes anyway.
 constexpr size_t kWindowBytes = size_t{32} << 20;
 static_assert(kWindowBytes % TensorDigest::kPieceBytes == 0);
 
@@ -32,7 +31,7 @@ struct Range {
 
 // The work of one thread at a time.
 struct Task {
-  enum class What { kDrain, kHash, kPack } what;
+  enum class What { kHash, kPack } what;
   size_t tensor;
   size_t index;        // of the piece that is hashed, or the panel that is packed
   const PackJob* job;  // kPack
@@ -126,11 +125,11 @@ bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
 class Packing {
  public:
   Packing(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs, TensorDigest* digest,
-          PackedSink* sink, ThreadPool& pool, LoadProgress* progress)
+          uint8_t* out, ThreadPool& pool, LoadProgress* progress)
       : tensors_(tensors),
         job_of_(tensors.size()),
         digest_(digest),
-        sink_(sink),
+        out_(out),
         pool_(pool),
         progress_(progress) {
     for (const PackJob& job : jobs) job_of_[job.tensor] = &job;
@@ -143,9 +142,7 @@ class Packing {
       for (size_t begin = 0; begin < bytes; begin += TensorDigest::kPieceBytes) {
         const size_t end = std::min(bytes, begin + TensorDigest::kPieceBytes);
         add({i, begin, end});
-        if (window_bytes_ >= kWindowBytes || packed_end_ - packed_begin_ >= kWindowBytes) {
-          work_off();
-        }
+        if (window_bytes_ >= kWindowBytes) work_off();
       }
     }
     work_off();
@@ -182,23 +179,15 @@ class Packing {
     }
   }
 
-  // Does the tasks of the window, long ones first, and drains the previous window.
+  // Does the tasks of the window, long ones first.
   void work_off() {
-    std::vector<Task> tasks;
-    uint8_t* out = nullptr;
-    if (sink_ != nullptr) {
-      out = sink_->window(packed_begin_, packed_end_);
-      tasks.push_back({Task::What::kDrain, 0, 0, nullptr, 0});
-    }
-    tasks.insert(tasks.end(), hashes_.begin(), hashes_.end());
+    std::vector<Task> tasks = std::move(hashes_);
     tasks.insert(tasks.end(), panels_.begin(), panels_.end());
     pool_.run(static_cast<int>(tasks.size()), [&](int index, int) {
       const Task& task = tasks[index];
-      if (task.what == Task::What::kDrain) sink_->drain();
       if (task.what == Task::What::kHash) digest_->hash_piece(task.tensor, task.index);
       if (task.what == Task::What::kPack &&
-          !pack_panel(tensors_[task.tensor].tensor, *task.job, task.index,
-                      out + (task.offset - packed_begin_))) {
+          !pack_panel(tensors_[task.tensor].tensor, *task.job, task.index, out_ + task.offset)) {
         found_unfit(task.tensor);
       }
     });
@@ -210,7 +199,6 @@ class Packing {
     hashes_.clear();
     panels_.clear();
     window_bytes_ = 0;
-    packed_begin_ = packed_end_;
   }
 
   // May be called from any thread.
@@ -223,14 +211,14 @@ class Packing {
   std::span<const NamedTensor> tensors_;
   std::vector<const PackJob*> job_of_;  // [tensor]
   TensorDigest* digest_;
-  PackedSink* sink_;
+  uint8_t* out_;  // of all matrices
   ThreadPool& pool_;
   LoadProgress* const progress_;  // nullptr: nobody wants to know
   std::vector<Range> window_;
   size_t window_bytes_ = 0;
-  std::vector<Task> hashes_, panels_;           // of the window
-  uint64_t packed_begin_ = 0, packed_end_ = 0;  // of the window, in the bytes of all matrices
-  std::atomic<size_t> unfit_ = SIZE_MAX;        // the first tensor with values that do not fit
+  std::vector<Task> hashes_, panels_;     // of the window
+  uint64_t packed_end_ = 0;               // of the last panel, in the bytes of all matrices
+  std::atomic<size_t> unfit_ = SIZE_MAX;  // the first tensor with values that do not fit
 };
 
 // The error of a tensor with values that its matrix cannot hold.
@@ -311,9 +299,8 @@ Error not_finite(const std::string& tensor) {
 }
 
 Status pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
-                    TensorDigest* digest, PackedSink& sink, ThreadPool& pool,
-                    LoadProgress* progress) {
-  const PackJob* unfit = Packing(tensors, jobs, digest, &sink, pool, progress).run();
+                    TensorDigest* digest, uint8_t* out, ThreadPool& pool, LoadProgress* progress) {
+  const PackJob* unfit = Packing(tensors, jobs, digest, out, pool, progress).run();
   if (unfit != nullptr) return does_not_fit(tensors[unfit->tensor], *unfit->matrix);
   return {};
 }

@@ -10,7 +10,6 @@
 #include "base/result.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
-#include "model/packed_sink.h"
 #include "model/safetensors.h"
 
 namespace cascade {
@@ -51,14 +50,13 @@ class TensorDigest {
 
 // Packs tensors as `jobs` say, and hashes all of `tensors`, reading them once from front to back.
 // Memory that has been read is released, so the tensors take only some 32 MiB of memory. The
-// matrices lie in the order of `jobs`, which is that of the tensors. `digest` may be nullptr.
-// `progress`, unless null, expects the bytes of all tensors already, and advances by them. Errors:
-// not_finite(), of the first tensor of a job that has such a value, or kUnsupported if all its
-// values are finite, but its matrix cannot hold them; the packed bytes are of no use then.
+// matrices lie at `out` in the order of `jobs`, which is that of the tensors. `digest` may be
+// nullptr. `progress`, unless null, expects the bytes of all tensors already, and advances by them.
+// Errors: not_finite(), of the first tensor of a job that has such a value, or kUnsupported if all
+// its values are finite, but its matrix cannot hold them; the packed bytes are of no use then.
 [[nodiscard]] Status pack_tensors(std::span<const NamedTensor> tensors,
-                                  std::span<const PackJob> jobs, TensorDigest* digest,
-                                  PackedSink& sink, ThreadPool& pool,
-                                  LoadProgress* progress = nullptr);
+                                  std::span<const PackJob> jobs, TensorDigest* digest, uint8_t* out,
+                                  ThreadPool& pool, LoadProgress* progress = nullptr);
 
 // kDataCorrupt: a value of the tensor is infinite or a NaN. One such weight makes every logit
 // infinite or a NaN; where activations are quantised, the result looks like any other answer.

@@ -100,6 +100,9 @@ class FailingFileCalls : public FileCalls {
   const uint8_t* map(int fd, uint64_t offset, size_t bytes) override {
     return fails() ? nullptr : to_.map(fd, offset, bytes);
   }
+  int map_over(int fd, uint64_t offset, std::span<uint8_t> over) override {
+    return fails() ? -1 : to_.map_over(fd, offset, over);
+  }
   int populate(const uint8_t* from, size_t bytes) override {
     return fails() ? -1 : to_.populate(from, bytes);
   }

@@ -257,7 +257,7 @@ TEST(PackedCache, is_not_used_where_others_may_write_or_nothing_can_be) {
   EXPECT_EQ(cache_files(state.path(), "").size(), 0u);
 }
 
-TEST(PackedCache, of_a_full_disk_warns_once_and_leaves_nothing) {
+TEST(PackedCache, of_a_full_disk_warns_once_and_leaves_no_part_of_a_file) {
   const TemporaryFolder state;
   class FullDisk : public FileCalls {
    public:
@@ -272,7 +272,7 @@ TEST(PackedCache, of_a_full_disk_warns_once_and_leaves_nothing) {
   EXPECT_TRUE(loaded.same_as(reference()));
   EXPECT_EQ(loaded.report.warnings.size(), 1u) << loaded.warnings();
   EXPECT_THAT(loaded.warnings(), HasSubstr("No space left on device"));
-  EXPECT_EQ(cache_files(state.path(), "").size(), 0u);
+  EXPECT_EQ(cache_files(state.path(), "").size(), cache_files(state.path(), ".stamp").size());
 }
 
 // Lets every call of a start fail, once or from then on: without packed weights, with them, and
@@ -368,6 +368,7 @@ TEST(PackedCache, is_shared_by_starts_at_the_same_time) {
                                   pool, cache, one.report);
       ASSERT_TRUE(weights.ok());
       one.weights = std::move(weights).value();
+      if (one.weights.keeper != nullptr) one.weights.keeper->wait();
     });
   }
   for (std::thread& start : starts) start.join();

@@ -36,7 +36,7 @@ struct LoadedWeights {
 };
 
 // Loads with the state directory `state_dir` (empty: none), at a time when no file counts as just
-// written.
+// written, and waits until the weights are kept.
 inline LoadedWeights load_packed(const std::filesystem::path& model_dir,
                                  const std::filesystem::path& state_dir,
                                  WeightType type = WeightType::kInt8,
@@ -45,8 +45,10 @@ inline LoadedWeights load_packed(const std::filesystem::path& model_dir,
   static ThreadPool pool(2);
   FakeClock clock;
   clock.set_wall_us(wall_us);
-  PackedCache cache(state_dir, calls, clock);
   LoadedWeights loaded;
+  std::vector<std::string> late_warnings;
+  PackedCache cache(state_dir, calls, clock,
+                    [&](const std::string& warning) { late_warnings.push_back(warning); });
   const auto files = TensorFiles::open(model_dir);
   const auto text = read_file(model_dir / "config.json", 1 << 20);
   const auto config = parse_model_config(*parse_json(*text, "config.json"));
@@ -57,6 +59,8 @@ inline LoadedWeights load_packed(const std::filesystem::path& model_dir,
   loaded.total_bytes = progress.total_bytes();
   if (weights.ok()) {
     loaded.weights = std::move(weights).value();
+    if (loaded.weights.keeper != nullptr) loaded.weights.keeper->wait();
+    std::ranges::move(late_warnings, std::back_inserter(loaded.report.warnings));
   } else {
     ADD_FAILURE() << weights.error().to_string();
   }
