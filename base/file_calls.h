@@ -47,8 +47,9 @@ class FileCalls {
   // mmap: private, read-only; nullptr instead of MAP_FAILED.
   virtual const uint8_t* map(int fd, uint64_t offset, size_t bytes);
   // mmap: as map(), but at `over`, which begins at a page, in the place of what is mapped there.
-  // Other threads may read there meanwhile: they see the old bytes or the new ones. After an error
-  // the old mapping is still there (Linux checks its limits before it removes anything).
+  // Other threads may read there meanwhile: they see the old bytes or the new ones. If a limit of
+  // the process does not allow it, the old mapping stays; a file system that refuses to map may
+  // leave nothing there, so map the same part elsewhere first.
   virtual int map_over(int fd, uint64_t offset, std::span<uint8_t> over);
   // madvise: reads a page-aligned part of a mapping into memory, so that data that cannot be read
   // gives an error here and not a signal later. Returns success on systems that cannot do that.

@@ -9,9 +9,10 @@
 namespace cascade {
 namespace {
 
-// How many schemas are asked for one value. Schemas may refer to each other in a circle, and each
-// several times.
-constexpr int kSchemasMax = 1000;
+// The work that one value is worth: a schema counts as kSchemaWork, a listed value as 1. Schemas
+// may refer to each other in a circle, and each several times.
+constexpr int kSchemaWork = 20;
+constexpr int kWorkMax = 1000 * kSchemaWork;
 
 const OrderedJson* member(const OrderedJson& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
@@ -33,10 +34,12 @@ const OrderedJson* referred(const OrderedJson& root, std::string_view reference)
   return at;
 }
 
-// Adds the types that `schema` allows, as far as it says so. `left`: how many schemas may be asked.
+// Adds the types that `schema` allows, as far as it says so. `left`: the work that may still be
+// done.
 void add_types(const OrderedJson& root, const OrderedJson& schema, int& left,
                std::set<std::string, std::less<>>& types) {
-  if (--left < 0) return;
+  left -= kSchemaWork;
+  if (left < 0) return;
   if (const OrderedJson* type = member(schema, "type"); type != nullptr) {
     const OrderedJson list = type->is_array() ? *type : OrderedJson::array({*type});
     for (const OrderedJson& one : list) {
@@ -51,7 +54,10 @@ void add_types(const OrderedJson& root, const OrderedJson& schema, int& left,
     types.insert(type_name_of(*constant));
   }
   if (const OrderedJson* values = member(schema, "enum"); values != nullptr && values->is_array()) {
-    for (const OrderedJson& value : *values) types.insert(type_name_of(value));
+    for (const OrderedJson& value : *values) {
+      if (--left < 0) return;
+      types.insert(type_name_of(value));
+    }
   }
   for (const char* key : {"anyOf", "oneOf", "allOf"}) {
     const OrderedJson* schemas = member(schema, key);
@@ -90,7 +96,7 @@ ToolTypes::Types ToolTypes::types_of(std::string_view function, std::string_view
   if (found == parameters_.end()) return types;
   const OrderedJson* properties = member(found->second, "properties");
   const OrderedJson* schema = properties == nullptr ? nullptr : member(*properties, argument);
-  int left = kSchemasMax;
+  int left = kWorkMax;
   if (schema != nullptr) add_types(found->second, *schema, left, types);
   return types;
 }

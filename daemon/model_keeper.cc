@@ -4,14 +4,13 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread_priority.h"
 #include "daemon/model_plan.h"
 
 namespace cascade {
@@ -19,8 +18,6 @@ namespace {
 
 // A model that could not be loaded is not tried again for every request that names it.
 constexpr int64_t kFailurePauseUs = 10'000'000;
-// Out of 19: the packing of weights leaves the cores to running requests.
-constexpr int kLoaderNiceness = 10;
 
 Error keeper_stops() {
   return {ErrorCode::kUnavailable, "", "the daemon is stopping"};
@@ -42,7 +39,7 @@ ModelKeeper::ModelKeeper(asio::io_context& io, const DaemonOptions& options,
       jobs_(io),
       loader_(io, [] {
         pthread_setname_np(pthread_self(), "loader");
-        ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLoaderNiceness);
+        lower_thread_priority();  // packing leaves the cores to running requests
       }) {
   Model& model = models_[default_name_];
   model.entry.name = default_name_;

@@ -31,8 +31,9 @@ void allocate() {
 }  // namespace
 
 int threads_needed(const DaemonOptions& options) {
-  // main, loader, models, scheduler, prefill, decode, store, http; two of libzmq, one that loads.
-  constexpr int kAlways = 11;
+  // main, loader, models, scheduler, prefill, decode, store, http; two of libzmq, one that loads,
+  // one that writes packed weights.
+  constexpr int kAlways = 12;
   // A gateway, and a guard for each of its sockets: a tenant's gateway has two, that of TCP has
   // one.
   constexpr int kPerTenant = 3, kTcp = 2;

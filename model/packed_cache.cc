@@ -230,6 +230,14 @@ Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFile
 std::unique_ptr<PackedKeeper> PackedCache::keep(const PackedMemory& weights,
                                                 const PackedFileId& id) {
   if (!prepare_to_write()) return nullptr;
+  // A disk that becomes full while the model is in use takes no chunks either.
+  uint64_t free = 0;
+  if (calls_.free_bytes(folder_, free) == 0 && free < id.file_bytes()) {
+    give_up(resource_exhausted(folder_, "has no room for a file of " +
+                                            std::to_string(id.file_bytes()) + " bytes, only for " +
+                                            std::to_string(free)));
+    return nullptr;
+  }
   auto file = NewFile::create(calls_, folder_);
   if (!file.ok()) {
     give_up(file.error());

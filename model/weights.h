@@ -111,7 +111,8 @@ struct Weights {
   // Whether some quantised matrices keep the scales of the blocks in their file.
   bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other
-  // Writes `memory` to the cache; nullptr if it was found there or cannot be kept.
+  // Writes `memory` to the cache; nullptr if it was found there or cannot be kept. It is declared
+  // after `memory`, so that it ends first.
   std::unique_ptr<PackedKeeper> keeper;
   // The types of the matrices but routers, that of most bytes first.
   std::vector<WeightType> types;

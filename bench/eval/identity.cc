@@ -122,6 +122,8 @@ Status identity(const IdentityOptions& options) {
   ASSIGN_OR_RETURN(const AttentionMode attention, attention_of(options.session));
   const std::shared_ptr<ThreadPool> pool = make_pool(options.session);
   ASSIGN_OR_RETURN(const auto model, load_model(options.session.model_dir, model_options, *pool));
+  // A file of packed weights is completed, however short the run is.
+  if (model->weights.keeper != nullptr) model->weights.keeper->wait();
   ASSIGN_OR_RETURN(const IdentityLimits limits, limits_of(options, *model, pool->threads()));
   std::optional<FirstDifferent> first;
   ASSIGN_OR_RETURN(const Totals totals, run_cases(options, *model, limits, attention, first));

@@ -17,6 +17,10 @@ constexpr int kSpilledSliceTokens = Transformer::kRowsUsual;
 
 }  // namespace
 
+void print_warning(const std::string& warning) {
+  std::fprintf(stderr, "cascade-eval: %s\n", warning.c_str());
+}
+
 Result<ModelOptions> model_options_of(const SessionOptions& options) {
   const bool as_in_files = options.weights == bench::kWeightsAsInFiles;
   const auto weights = as_in_files ? WeightType::kBf16 : weight_type_from_string(options.weights);
@@ -30,6 +34,7 @@ Result<ModelOptions> model_options_of(const SessionOptions& options) {
     return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni, neon or openblas");
   }
   ModelOptions model = {*weights, *kv, *isa, options.state_dir, as_in_files};
+  model.late_warning = print_warning;
   if (options.rope_scaling.empty()) return model;
   Result<ContextExtension> scaling = parse_context_extension(options.rope_scaling);
   if (!scaling.ok()) return invalid_argument("--rope-scaling", scaling.error().message);
@@ -77,9 +82,9 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   ASSIGN_OR_RETURN(const AttentionMode attention, attention_of(options));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    load_model(options.model_dir, model_options, *pool));
-  for (const std::string& warning : model->load.warnings) {
-    std::fprintf(stderr, "cascade-eval: %s\n", warning.c_str());
-  }
+  for (const std::string& warning : model->load.warnings) print_warning(warning);
+  // Nothing else is to run while something is measured.
+  if (model->weights.keeper != nullptr) model->weights.keeper->wait();
   if (values != nullptr) copy_values(*values, model->weights);
   auto session = std::unique_ptr<Session>(new Session(options, std::move(pool), std::move(model)));
   RETURN_IF_ERROR(session->make_room(attention));

@@ -106,6 +106,7 @@ class Bench {
     ASSIGN_OR_RETURN(bench->model_, load_model(options.model_dir, model_options, *setup.pool));
     const Model& model = *bench->model_;
     bench->header_["load_s"] = now_s() - start;
+    if (model.weights.keeper != nullptr) model.weights.keeper->wait();
     bench->header_["load_peak_memory_mb"] = static_cast<double>(peak_memory_bytes()) / 1e6;
     bench->header_["load_from"] = model.load.from_cache ? "packed file" : "model folder";
     for (const std::string& warning : model.load.warnings) {

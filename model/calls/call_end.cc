@@ -30,7 +30,7 @@ std::optional<CallEnd::Found> CallEnd::find(std::string_view text, const CallMar
 
 // Whether a call of a form with tags has them, rather than JSON. True while that is not known.
 bool CallEnd::looks_for_tags(std::string_view text) {
-  if (begin_ == 0) {
+  if (!begin_) {
     at_ = std::min(text.find_first_not_of(kBlanks, at_), text.size());
     if (at_ < text.size()) begin_ = text[at_];
   }

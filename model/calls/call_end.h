@@ -35,8 +35,9 @@ class CallEnd {
   bool see_bracket(char byte);
   bool is_quote(char byte, const CallMarks& marks) const;
 
-  size_t at_;              // the bytes before it were looked at
-  char begin_ = 0;         // the first byte of the body that is not blank; 0: not known
+  size_t at_;  // the bytes before it were looked at
+  // The first byte of the body that is not blank; nullopt: not known.
+  std::optional<char> begin_;
   bool in_value_ = false;  // whether the tag of a value is open
   char quote_ = 0;         // of the string that is open; 0: none
   int depth_ = 0;          // of brackets

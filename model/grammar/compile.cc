@@ -43,7 +43,7 @@ AnswerForm call_form_of(AnswerForm form, const std::string& function, OrderedJso
 
 class PartsCompiler {
  public:
-  // `text`: that of the parts.
+  // `text`: the JSON text of the parts, from which the tools are read.
   PartsCompiler(GrammarBuilder& builder, std::string_view text, std::string_view field,
                 AnswerForm form, size_t& work)
       : builder_(builder),
@@ -54,6 +54,9 @@ class PartsCompiler {
         work_(work) {
     if (has_tags(form)) tagged_.emplace(builder, form, ToolTypes(tools_of_parts(text)), work);
   }
+
+  // Whether work was done for the arguments of calls between tags.
+  bool has_tried_tags() const { return tagged_ && tagged_->has_tried(); }
 
   Result<GrammarNodeId> compile_whole(const OrderedJson& part) {
     std::vector<GrammarNodeId> texts, calls;
@@ -258,9 +261,13 @@ Result<Grammar> compile_parts(const OrderedJson& json, std::string_view text,
                               std::string_view field, AnswerForm form) {
   GrammarBuilder builder;
   size_t work = kGrammarWorkMax;
-  ASSIGN_OR_RETURN(const GrammarNodeId root,
-                   PartsCompiler(builder, text, field, form, work).compile_whole(json));
-  return std::move(builder).finish(root, field);
+  PartsCompiler compiler(builder, text, field, form, work);
+  const Result<GrammarNodeId> root = compiler.compile_whole(json);
+  Result<Grammar> grammar = root.ok() ? std::move(builder).finish(*root, field) : root.error();
+  // The limits may suffice for calls in the common form: the schemas of their properties share
+  // what they refer to.
+  if (grammar.ok() || !compiler.has_tried_tags()) return grammar;
+  return compile_parts(json, text, field, AnswerForm::kTagged);
 }
 
 }  // namespace
@@ -294,13 +301,7 @@ Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::st
   }
   ASSIGN_OR_RETURN(const OrderedJson json,
                    parse_ordered_json(text, field, {kGrammarBytesMax, kGrammarDepthMax}));
-  if (kind == GrammarKind::kParts) {
-    auto own = compile_parts(json, text, field, form);
-    // The limits may suffice for calls in the common form: the schemas of their properties share
-    // what they refer to.
-    const bool is_final = own.ok() || !has_tags(form);
-    return is_final ? std::move(own) : compile_parts(json, text, field, AnswerForm::kTagged);
-  }
+  if (kind == GrammarKind::kParts) return compile_parts(json, text, field, form);
   size_t work = kGrammarWorkMax;
   JsonPieces pieces(builder);
   ASSIGN_OR_RETURN(const GrammarNodeId document, add_schema(builder, pieces, json, field, work));

@@ -25,22 +25,22 @@ enum class ValueForm {
   // As Gemma 4 writes arguments: strings without escapes between marks, names of properties mostly
   // without quotes and in alphabetical order, no white space (model/calls/relaxed_body.h).
   kGemma,
-  // Strings as they are, without quotes and escapes. Only for schemas of strings, null and the
-  // like.
+  // Strings as they are, without quotes and escapes. Only for schemas that allow strings and null
+  // alone.
   kText,
 };
 
 // Each part is made when it is first asked for. Belongs to one builder.
 class JsonPieces {
  public:
-  // `texts`: only strings, and names of properties, of these texts are written; nullopt: any. Not
-  // for kGemma.
+  // With `texts`, only strings and names of properties that it accepts are written. It may not be
+  // set for kGemma.
   explicit JsonPieces(GrammarBuilder& builder, ValueForm form = ValueForm::kJson,
                       std::optional<CodePointDfa> texts = std::nullopt)
       : builder_(builder), form_(form), texts_(std::move(texts)) {}
 
-  // Whether a part asked for since the last call lacks a listed string or a name, or most of the
-  // strings within limits, because `texts` lacks them or too many states tell them apart.
+  // Whether some part that was asked for since the last call lacks a listed string, a name, or most
+  // strings of a length: `texts` does not accept them, or too many states would tell them apart.
   bool take_left_out() { return std::exchange(left_out_, false); }
 
   GrammarNodeId string();

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,6 +21,8 @@ namespace cascade {
 namespace {
 
 constexpr std::array<const char*, 2> kDefinitions = {"$defs", "definitions"};
+// Each property reads all definitions. So many of their values are read in a quarter of a second.
+constexpr size_t kDefinitionsReadMax = 1'000'000;
 // What the schema of the parameters may have besides.
 constexpr std::array<std::string_view, 7> kPlainKeywords = {
     "type", "properties", "required", "additionalProperties", "title", "description", "$schema"};
@@ -85,17 +90,33 @@ bool describes_properties(const OrderedJson& schema) {
   const OrderedJson others =
       schema.value("additionalProperties", OrderedJson(!schema.contains("properties")));
   const OrderedJson properties = schema.value("properties", OrderedJson::object());
-  const OrderedJson required = schema.value("required", OrderedJson::array());
   const bool is_right = schema.value("type", OrderedJson("object")) == "object" &&
-                        others.is_boolean() && properties.is_object() && required.is_array() &&
+                        others.is_boolean() && properties.is_object() &&
                         (!properties.empty() || others == false);
   if (!is_right || !has_simple_references(schema)) return false;
-  const auto is_property = [&](const OrderedJson& name) {
-    return name.is_string() && properties.contains(name.get_ref<const std::string&>());
-  };
-  if (!std::ranges::all_of(required, is_property)) return false;
   return std::ranges::all_of(properties.items(),
                              [](const auto& property) { return is_plain_name(property.key()); });
+}
+
+// The names in `required`; nullopt if it is not a list of names.
+std::optional<std::set<std::string, std::less<>>> required_names(const OrderedJson& parameters) {
+  std::set<std::string, std::less<>> names;
+  const OrderedJson required = parameters.value("required", OrderedJson::array());
+  if (!required.is_array()) return std::nullopt;
+  for (const OrderedJson& name : required) {
+    if (!name.is_string()) return std::nullopt;
+    names.insert(name.get<std::string>());
+  }
+  return names;
+}
+
+// How many values the JSON has, itself included.
+size_t count_values(const OrderedJson& json) {
+  size_t values = 1;
+  if (json.is_structured()) {
+    for (const OrderedJson& value : json) values += count_values(value);
+  }
+  return values;
 }
 
 }  // namespace
@@ -118,16 +139,23 @@ std::optional<GrammarNodeId> TaggedArguments::add(const std::string& function,
     if (parameters.contains(key)) document[key] = parameters[key];
   }
   const OrderedJson properties = parameters.value("properties", OrderedJson::object());
-  const OrderedJson required = parameters.value("required", OrderedJson::array());
+  if (properties.size() * count_values(document) > kDefinitionsReadMax) return std::nullopt;
+  const auto required = required_names(parameters);
+  if (!required) return std::nullopt;
+  size_t required_left = required->size();
+  has_tried_ = true;
   std::vector<GrammarNodeId> parts;
   if (form_ == AnswerForm::kGlmTags) parts.push_back(builder_.repeat(builder_.text("\n"), 0, 1));
   for (const auto& [name, schema] : properties.items()) {
     const auto made = value(types_.reads_as(function, name), schema, document);
     if (!made) return std::nullopt;
     const GrammarNodeId one = argument(name, *made);
-    const bool is_required = std::ranges::find(required, OrderedJson(name)) != required.end();
+    const bool is_required = required->contains(name);
+    required_left -= is_required;
     parts.push_back(is_required ? one : builder_.repeat(one, 0, 1));
+    if (builder_.full()) return std::nullopt;
   }
+  if (required_left > 0) return std::nullopt;  // what is not described cannot be written
   return builder_.sequence(std::move(parts));
 }
 

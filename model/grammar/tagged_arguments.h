@@ -21,10 +21,12 @@ class TaggedArguments {
 
   // The text between the function's name and the end of the call: some of the properties of
   // `parameters`, in their order, and all that are required. What is written is read as arguments
-  // for which the schema holds. nullopt if a call of the function is to be written in the common
-  // form: a name or a value might be read as something else, the schema has more than properties,
-  // or it is wrong.
+  // for which the schema holds, as long as no value exceeds the limits of JsonLimits. nullopt if a
+  // call of the function is to be written in the common form: a name or a value might be read as
+  // something else, the schema has more than properties, or it is wrong.
   std::optional<GrammarNodeId> add(const std::string& function, const OrderedJson& parameters);
+  // Whether add() has compiled a schema.
+  bool has_tried() const { return has_tried_; }
 
  private:
   std::optional<GrammarNodeId> value(ArgumentText read_as, const OrderedJson& schema,
@@ -36,6 +38,7 @@ class TaggedArguments {
   const ToolTypes types_;
   size_t& work_;
   JsonPieces text_, text_or_null_, json_;
+  bool has_tried_ = false;
 };
 
 }  // namespace cascade

@@ -275,6 +275,23 @@ TEST(PackedCache, of_a_full_disk_warns_once_and_leaves_no_part_of_a_file) {
   EXPECT_EQ(cache_files(state.path(), "").size(), cache_files(state.path(), ".stamp").size());
 }
 
+TEST(PackedCache, writes_nothing_to_a_disk_without_room) {
+  const TemporaryFolder state;
+  class SmallDisk : public FileCalls {
+   public:
+    int free_bytes(const std::string&, uint64_t& bytes) override {
+      bytes = 10'000'000;
+      return 0;
+    }
+  } calls;
+  const LoadedWeights loaded =
+      load_packed(demo_model_dir(), state.path(), WeightType::kInt8, calls);
+  EXPECT_TRUE(loaded.same_as(reference()));
+  EXPECT_EQ(loaded.weights.keeper, nullptr);
+  EXPECT_THAT(loaded.warnings(), HasSubstr("bytes, only for 10000000"));
+  EXPECT_EQ(cache_files(state.path(), ".packed").size(), 0u);
+}
+
 // Lets every call of a start fail, once or from then on: without packed weights, with them, and
 // with damaged ones.
 TEST(PackedCache, gives_the_same_weights_whatever_call_fails) {
@@ -310,12 +327,15 @@ TEST(PackedCache, of_a_start_that_was_killed_is_made_anew) {
    public:
     explicit Killing(int write) : write_(write) {}
     ssize_t write(int fd, const void* from, size_t bytes, uint64_t offset) override {
+      if (bytes < kPackedHeaderBytes) return FileCalls::write(fd, from, bytes, offset);  // a stamp
       const bool header = write_ == -1 && offset == 0;
       if (++writes_ != write_ && !header) return FileCalls::write(fd, from, bytes, offset);
       (void)FileCalls::write(fd, from, bytes / 2, offset);
       return std::raise(SIGKILL);
     }
-    int rename(const std::string&, const std::string&) override { return std::raise(SIGKILL); }
+    int rename(const std::string& from, const std::string& to) override {
+      return to.ends_with(".packed") ? std::raise(SIGKILL) : FileCalls::rename(from, to);
+    }
 
    private:
     int write_;  // number of the write that kills; -1: the header's write; 0: none
@@ -343,7 +363,8 @@ TEST(PackedCache, of_a_start_that_was_killed_is_made_anew) {
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
     EXPECT_EQ(cache_files(state.path(), ".packed").size(), 0u);
-    EXPECT_EQ(cache_files(state.path(), ".tmp").size(), 1u);
+    ASSERT_EQ(cache_files(state.path(), ".tmp").size(), 1u);
+    EXPECT_GT(fs::file_size(cache_files(state.path(), ".tmp")[0]), kPackedBodyAlignment);
     const LoadedWeights after = load_demo(state.path());
     EXPECT_FALSE(after.report.from_cache);
     EXPECT_TRUE(after.same_as(expected)) << after.warnings();

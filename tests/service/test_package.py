@@ -130,12 +130,12 @@ class Prefix(unittest.TestCase):
         try:
             manager.wait_for("READY", "1")
             self.check_user(folder, env)
-            self.assertTrue(list((folder / "cache").rglob("*.packed")))
-            self.assertFalse(list((folder / "state").rglob("*.packed")))
         finally:
             daemon.terminate()
             self.assertEqual(daemon.wait(WAIT_S), 0, (folder / "log").read_text())
             manager.socket.close()
+        self.assertTrue(list((folder / "cache").rglob("*.packed")))
+        self.assertFalse(list((folder / "state").rglob("*.packed")))
 
     def check_user(self, folder, env):
         """Builds a program that finds the client with find_package() and asks the daemon."""

@@ -206,6 +206,7 @@ TEST(GgufModel, packed_weights_are_found_again) {
   const auto first = load_model(file, options, two_threads());
   ASSERT_TRUE(first.ok()) << first.error().to_string();
   EXPECT_FALSE((*first)->load.from_cache);
+  (*first)->weights.keeper->wait();
   const auto second = load_model(file, options, two_threads());
   ASSERT_TRUE(second.ok());
   EXPECT_TRUE((*second)->load.from_cache);

@@ -229,9 +229,9 @@ TEST(CallForms, what_tags_write_is_read_by_the_types_of_the_schema) {
             R"({"text":"</function><parameter=n>","short":""})");
 }
 
-// Texts of what readers look for.
+// The texts are made of what readers look for.
 TEST(CallForms, every_text_that_tags_let_through_is_read_as_it_is) {
-  constexpr std::array<const char*, 17> kPieces = {"<",
+  constexpr std::array<const char*, 22> kPieces = {"<",
                                                    "/",
                                                    "</",
                                                    "parameter>",
@@ -246,6 +246,11 @@ TEST(CallForms, every_text_that_tags_let_through_is_read_as_it_is) {
                                                    "\n",
                                                    "\r",
                                                    "null",
+                                                   "None",
+                                                   "<tool_call>",
+                                                   "\"",
+                                                   "{",
+                                                   "\r\n",
                                                    " ",
                                                    "x"};
   Random random(testing::test_seed());

@@ -238,6 +238,36 @@ TEST(SchemaLimits, a_large_schema_within_them_is_compiled) {
   EXPECT_FALSE(schema.takes(R"({"property_500":"b","property_0":"a"})"));
 }
 
+// What is large for tags alone is written in the common form.
+TEST(SchemaLimits, of_calls_with_tags) {
+  const auto call = [](const std::string& parameters) {
+    return R"({"tool_calls": [{"name": "f", "parameters": {"type": "object", )" + parameters +
+           "}}]}";
+  };
+  const auto repeated = [](int times, const auto& part) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += std::string(i == 0 ? "" : ", ") + part(i);
+    return all;
+  };
+  const std::string required = repeated(100'000, [](int) { return R"("a")"; });
+  testing::Accepting tags(
+      GrammarKind::kParts,
+      call(R"("properties": {"a": {"type": "integer"}}, "required": [)" + required + "]"),
+      AnswerForm::kQwenTags);
+  EXPECT_TRUE(
+      tags.begins("<tool_call>\n<function=f>\n<parameter=a>\n7\n</parameter>\n</function>"));
+  const std::string properties = repeated(
+      300, [](int i) { return "\"p" + std::to_string(i) + R"(": {"$ref": "#/$defs/d"})"; });
+  const std::string values = repeated(5000, [](int i) { return std::to_string(i); });
+  testing::Accepting common(
+      GrammarKind::kParts,
+      call(R"("properties": {)" + properties +
+           R"(}, "$defs": {"d": {"type": "integer"}, "other": {"examples": [)" + values + "]}}"),
+      AnswerForm::kQwenTags);
+  EXPECT_TRUE(common.begins("<tool_call>\n{\"name\": \"f\", \"arguments\": {\"p7\": 4999}"));
+  EXPECT_FALSE(common.begins("<tool_call>\n<function=f>"));
+}
+
 // Puts another value at a random place.
 void damage(OrderedJson& json, Random& random) {
   if (json.is_structured() && !json.empty() && random.below(4) != 0) {

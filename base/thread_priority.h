@@ -1,0 +1,16 @@
+// The priority of threads that nobody waits for.
+#pragma once
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace cascade {
+
+// Lowers the priority of the calling thread: others get ten times as much of a core that they share
+// with it. Best effort; the thread cannot take it back.
+inline void lower_thread_priority() {
+  constexpr int kNiceness = 10;  // out of 19
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNiceness);
+}
+
+}  // namespace cascade
