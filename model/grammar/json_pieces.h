@@ -101,7 +101,7 @@ class JsonPieces {
   GrammarBuilder& builder_;
   const ValueForm form_;
   const std::optional<CodePointDfa> texts_;
-  size_t work_ = 5'000'000;  // that may still be done to apply texts_, as in compile_pattern()
+  size_t work_ = 5'000'000;  // left to apply texts_: a quarter of a grammar's (kGrammarWorkMax)
   bool left_out_ = false;
   std::map<char, ByteAutomaton::State> spaces_;
   std::map<std::string, GrammarNodeId> numbers_;  // the key is their limits

@@ -21,7 +21,7 @@ namespace cascade {
 namespace {
 
 constexpr std::array<const char*, 2> kDefinitions = {"$defs", "definitions"};
-// Each property reads all definitions. So many of their values are read in a quarter of a second.
+// Each property reads all definitions: this limits how many of their values are read in all.
 constexpr size_t kDefinitionsReadMax = 1'000'000;
 // What the schema of the parameters may have besides.
 constexpr std::array<std::string_view, 7> kPlainKeywords = {

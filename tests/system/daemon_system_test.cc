@@ -238,12 +238,15 @@ TEST(DaemonSystem, answers_the_same_from_packed_weights_of_an_earlier_start) {
   const ScratchDir scratch;
   std::vector<client::Generation> answers;
   for (const char* source : {"weights packed", "weights mapped from the cache"}) {
-    const DaemonProcess daemon(scratch.path() / "run", {}, scratch.path() / "kept");
+    DaemonProcess daemon(scratch.path() / "run", {}, scratch.path() / "kept");
     ASSERT_TRUE(daemon.serving()) << daemon.log();
     EXPECT_NE(daemon.log().find(source), std::string::npos) << daemon.log();
+    {
+      Client client = connect(daemon);
+      answers.push_back(generate(client, ask({}, kQuestions[0])));
+    }
+    EXPECT_EQ(daemon.stop(SIGTERM), 0) << "the weights of a small model are kept before the end";
     EXPECT_EQ(daemon.log().find(" warning "), std::string::npos) << daemon.log();
-    Client client = connect(daemon);
-    answers.push_back(generate(client, ask({}, kQuestions[0])));
   }
   EXPECT_EQ(answers[0].token_ids, answers[1].token_ids);
   EXPECT_EQ(answers[0].logprobs, answers[1].logprobs);
