@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "base/tool_call_parser.h"
 #include "model/calls/call_translator.h"
 #include "model/grammar/answer.h"
 #include "model/grammar/output_constraint.h"
