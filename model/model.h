@@ -39,8 +39,8 @@ struct ModelOptions {
   std::optional<ContextExtension> rope_scaling = {};
   // Refuse a model that does not fit this memory, even without K and V; nullopt: try to load it.
   std::optional<MemoryLimit> memory = {};
-  // Told, on a thread of the model's own, why packed weights cannot be kept, if that is found once
-  // the model has been loaded: a sentence for a log. Empty: nobody wants to know.
+  // Receives a sentence for a log, on a thread of the model's own, if packed weights cannot be kept
+  // and this is found after the load. Empty: nobody wants to know.
   PackedCache::LateWarning late_warning = {};
 };
 

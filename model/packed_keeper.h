@@ -23,7 +23,7 @@ namespace cascade {
 // the weights may be read at any time, on any thread.
 class PackedKeeper {
  public:
-  // Told of the error that ended the work, at most once, on the keeper's thread.
+  // Receives the error that ended the work, at most once, on the keeper's thread.
   using Failed = std::function<void(const Error& error, std::string_view consequence)>;
 
   // Starts the thread. `weights` are all matrices, in anonymous memory that begins at a page.

@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// Maps so much that `bytes` bytes fit from a multiple of a huge page on, and unmaps the rest.
-// nullptr: there is no memory.
+// Maps `bytes` bytes that begin at a multiple of a huge page. Maps more at first, and unmaps the
+// rest. nullptr: there is no memory.
 uint8_t* map_aligned(size_t bytes) {
   if (bytes == 0 || bytes > SIZE_MAX / 2) return nullptr;
   const size_t whole = round_up(bytes, static_cast<size_t>(::getpagesize()));

@@ -41,10 +41,28 @@ AnswerForm call_form_of(AnswerForm form, const std::string& function, OrderedJso
   return is_object && (is_plain || !has_marks) ? form : AnswerForm::kTagged;
 }
 
+// As tools_of_parts().
+std::string tools_in(const OrderedJson& json) {
+  OrderedJson tools = OrderedJson::array();
+  std::vector<const OrderedJson*> parts = {&json};
+  while (!parts.empty()) {
+    const OrderedJson& part = *parts.back();
+    parts.pop_back();
+    if (!part.is_object()) continue;
+    for (const OrderedJson& function : part.value("tool_calls", OrderedJson::array())) {
+      tools.push_back({{"type", "function"}, {"function", function}});
+    }
+    const auto choices = part.find("any_of");
+    if (choices == part.end() || !choices->is_array()) continue;
+    for (const OrderedJson& choice : *choices) parts.push_back(&choice);
+  }
+  return tools.empty() ? "" : dump_exact(tools);
+}
+
 class PartsCompiler {
  public:
-  // `text`: the JSON text of the parts, from which the tools are read.
-  PartsCompiler(GrammarBuilder& builder, std::string_view text, std::string_view field,
+  // `json`: the parts.
+  PartsCompiler(GrammarBuilder& builder, const OrderedJson& json, std::string_view field,
                 AnswerForm form, size_t& work)
       : builder_(builder),
         pieces_(builder),
@@ -52,7 +70,7 @@ class PartsCompiler {
         field_(field),
         form_(form),
         work_(work) {
-    if (has_tags(form)) tagged_.emplace(builder, form, ToolTypes(tools_of_parts(text)), work);
+    if (has_tags(form)) tagged_.emplace(builder, form, ToolTypes(tools_in(json)), work);
   }
 
   // Whether work was done for the arguments of calls between tags.
@@ -194,7 +212,7 @@ class PartsCompiler {
     return builder_.terminal(add_texts(builder_.bytes(), *dfa, TextForm::kPlain));
   }
 
-  // What errors call the schema of a part, instead of the # that they begin with.
+  // The name of a part's schema, which errors have in the place of the # that they begin with.
   Result<std::string> schema_name(const OrderedJson& part, const std::string& place) const {
     std::string named = "#" + place;
     for (const auto& [key, value] : part.items()) {
@@ -257,17 +275,16 @@ class PartsCompiler {
   size_t& work_;
 };
 
-Result<Grammar> compile_parts(const OrderedJson& json, std::string_view text,
-                              std::string_view field, AnswerForm form) {
+Result<Grammar> compile_parts(const OrderedJson& json, std::string_view field, AnswerForm form) {
   GrammarBuilder builder;
   size_t work = kGrammarWorkMax;
-  PartsCompiler compiler(builder, text, field, form, work);
+  PartsCompiler compiler(builder, json, field, form, work);
   const Result<GrammarNodeId> root = compiler.compile_whole(json);
   Result<Grammar> grammar = root.ok() ? std::move(builder).finish(*root, field) : root.error();
   // The limits may suffice for calls in the common form: the schemas of their properties share
   // what they refer to.
   if (grammar.ok() || !compiler.has_tried_tags()) return grammar;
-  return compile_parts(json, text, field, AnswerForm::kTagged);
+  return compile_parts(json, field, AnswerForm::kTagged);
 }
 
 }  // namespace
@@ -275,20 +292,7 @@ Result<Grammar> compile_parts(const OrderedJson& json, std::string_view text,
 std::string tools_of_parts(std::string_view text) {
   const auto json = parse_ordered_json(text, "grammar", {kGrammarBytesMax, kGrammarDepthMax});
   if (!json.ok()) return "";
-  OrderedJson tools = OrderedJson::array();
-  std::vector<const OrderedJson*> parts = {&*json};
-  while (!parts.empty()) {
-    const OrderedJson& part = *parts.back();
-    parts.pop_back();
-    if (!part.is_object()) continue;
-    for (const OrderedJson& function : part.value("tool_calls", OrderedJson::array())) {
-      tools.push_back({{"type", "function"}, {"function", function}});
-    }
-    const auto choices = part.find("any_of");
-    if (choices == part.end() || !choices->is_array()) continue;
-    for (const OrderedJson& choice : *choices) parts.push_back(&choice);
-  }
-  return tools.empty() ? "" : dump_exact(tools);
+  return tools_in(*json);
 }
 
 Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field,
@@ -301,7 +305,7 @@ Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::st
   }
   ASSIGN_OR_RETURN(const OrderedJson json,
                    parse_ordered_json(text, field, {kGrammarBytesMax, kGrammarDepthMax}));
-  if (kind == GrammarKind::kParts) return compile_parts(json, text, field, form);
+  if (kind == GrammarKind::kParts) return compile_parts(json, field, form);
   size_t work = kGrammarWorkMax;
   JsonPieces pieces(builder);
   ASSIGN_OR_RETURN(const GrammarNodeId document, add_schema(builder, pieces, json, field, work));

@@ -18,7 +18,8 @@ std::string compact(const OrderedJson& value) {
 
 namespace {
 
-// The largest number of states of strings within limits, where only some texts are written.
+// The largest number of states of strings where only some texts are written. It is enough for
+// lengths of up to 950 between tags.
 constexpr size_t kTextStatesMax = 30'000;
 
 // All texts, or all characters.
@@ -71,7 +72,7 @@ GrammarNodeId JsonPieces::marked(GrammarNodeId text) {
   return builder_.sequence({mark, text, mark});
 }
 
-// A string of texts that may be written.
+// Any text of `dfa`, as a string.
 GrammarNodeId JsonPieces::text_node(const CodePointDfa& dfa) {
   const auto [known, added] = strings_.try_emplace(dfa.states, 0);
   if (!added) return known->second;
@@ -80,8 +81,8 @@ GrammarNodeId JsonPieces::text_node(const CodePointDfa& dfa) {
   return known->second = form_ == ValueForm::kGemma ? marked(text) : text;
 }
 
-// A string of those of the demanded texts that may be written. `is_complete`: whether all demanded
-// texts were known.
+// Any text of `dfa`, which has the demanded texts that may be written, as a string. `is_complete`:
+// whether all demanded texts were known.
 GrammarNodeId JsonPieces::string_of(const Result<CodePointDfa>& dfa, bool is_complete) {
   const bool has_all = dfa.ok() && !accepts_nothing(*dfa) && (dfa->complete || !is_complete);
   if (has_all) return text_node(*dfa);

@@ -1,5 +1,5 @@
-// Each property has a grammar of its own. Its strings lack the tags at which readers end a value or
-// a call, and what readers take for something else.
+// Each property has a grammar of its own. Its strings have no tag at which readers end a value or a
+// call, and no text that readers take for something else.
 #include "model/grammar/tagged_arguments.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 constexpr std::array<const char*, 2> kDefinitions = {"$defs", "definitions"};
 // Each property reads all definitions: this limits how many of their values are read in all.
 constexpr size_t kDefinitionsReadMax = 1'000'000;
-// What the schema of the parameters may have besides.
+// The other keywords that the schema of the parameters may have.
 constexpr std::array<std::string_view, 7> kPlainKeywords = {
     "type", "properties", "required", "additionalProperties", "title", "description", "$schema"};
 

@@ -85,7 +85,7 @@ OrderedJson schema_of_text(Random& random) {
   return schema;
 }
 
-// What is read of a call that was written in the form; empty if it is no call.
+// The arguments that readers find in a call of this form; empty: they find no call.
 std::string arguments_read(const Form& form, const std::string& written, const std::string& tools) {
   CallTranslator calls(marks_of_form(form), ToolTypes(tools));
   std::string answer;

@@ -238,7 +238,7 @@ TEST(SchemaLimits, a_large_schema_within_them_is_compiled) {
   EXPECT_FALSE(schema.takes(R"({"property_500":"b","property_0":"a"})"));
 }
 
-// What is large for tags alone is written in the common form.
+// A function that exceeds the limits of tags alone is written in the common form.
 TEST(SchemaLimits, of_calls_with_tags) {
   const auto call = [](const std::string& parameters) {
     return R"({"tool_calls": [{"name": "f", "parameters": {"type": "object", )" + parameters +
