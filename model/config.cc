@@ -73,6 +73,10 @@ Status refuse_what_is_not_built(const Json& config, const ModelFamily& family) {
                          "quantised checkpoints are not supported, except MXFP4 of gpt_oss");
     }
   }
+  constexpr std::string_view kClip = "clip_qkv";
+  if (find_field(config, kClip) != nullptr) {
+    return unsupported(std::string(kClip), "is not supported: must be null");
+  }
   if (!family.is_gemma) return {};
   constexpr std::string_view kBothWays = "use_bidirectional_attention";
   // Gemma 4 has "vision" for models that look ahead within images only.
@@ -141,6 +145,8 @@ Status read_switches(const Json& config, const ModelFamily& family, ModelConfig&
   ASSIGN_OR_RETURN(out.activation, read_activation(config, family));
   ASSIGN_OR_RETURN(const bool attention_bias,
                    optional_bool(config, "attention_bias", family.biased_by_default));
+  const bool has_own_key = family.attention_bias == BiasRule::kQkvByOwnKey;
+  ASSIGN_OR_RETURN(const bool own_bias, optional_bool(config, "qkv_bias", true));
   ASSIGN_OR_RETURN(const bool mlp_bias, optional_bool(config, "mlp_bias", false));
   ASSIGN_OR_RETURN(out.tied_embeddings,
                    optional_bool(config, "tie_word_embeddings", family.tied_by_default));
@@ -156,7 +162,8 @@ Status read_switches(const Json& config, const ModelFamily& family, ModelConfig&
   out.fused_projections = family.fused_projections;
   out.output_bias = family.attention_bias == BiasRule::kByKey && attention_bias;
   out.qkv_bias = family.attention_bias == BiasRule::kQkv || out.output_bias ||
-                 (family.attention_bias == BiasRule::kQkvByKey && attention_bias);
+                 (family.attention_bias == BiasRule::kQkvByKey && attention_bias) ||
+                 (has_own_key && own_bias);
   out.mlp_bias = family.has_mlp_bias_key && mlp_bias;
   return {};
 }

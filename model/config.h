@@ -52,7 +52,7 @@ enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
 
 // How the tensors of experts are named (model/layer_weights.cc).
-enum class ExpertNames : uint8_t { kMlp, kBlockSparse, kJoined, kBesideMlp };
+enum class ExpertNames : uint8_t { kMlp, kQwen, kBlockSparse, kGranite, kJoined, kBesideMlp };
 
 // Layers whose MLP is a mixture of experts: a router chooses a few of them for each token
 // (model/expert_choice.h).
@@ -62,6 +62,8 @@ struct MixtureConfig {
   int chosen = 0;                    // for each token
   int intermediate_size = 0;         // of an expert
   int shared_intermediate_size = 0;  // of the expert that every token uses; 0: there is none
+  // The weight of that expert is the sigmoid of one more logit; otherwise it is 1.
+  bool shared_gate = false;
   RouterScore score = RouterScore::kSoftmax;
   bool router_bias = false;  // a bias of the logits
   bool expert_bias = false;  // biases of an expert's projections
@@ -77,6 +79,10 @@ struct MixtureConfig {
   ExpertNames names = ExpertNames::kMlp;
 
   bool is_mixture(int layer) const { return !layers.empty() && layers[static_cast<size_t>(layer)]; }
+  bool has_shared() const { return shared_intermediate_size > 0; }
+  // How many experts a layer has, and how many of them a token uses, with the shared one.
+  int all_experts() const { return experts + (has_shared() ? 1 : 0); }
+  int all_chosen() const { return chosen + (has_shared() ? 1 : 0); }
   bool operator==(const MixtureConfig&) const = default;
 };
 

@@ -13,7 +13,7 @@ namespace {
 // The window that transformers' configuration classes assume if a file leaves sliding_window out.
 constexpr int kWindowDefault = 4096;
 
-constexpr std::array<ModelFamily, 16> kFamilies = {{
+constexpr std::array<ModelFamily, 21> kFamilies = {{
     {.name = "gemma3_text",
      .attention_bias = BiasRule::kByKey,
      .windows = WindowRule::kPattern,
@@ -55,6 +55,19 @@ constexpr std::array<ModelFamily, 16> kFamilies = {{
      .attention_bias = BiasRule::kByKey,
      .has_mlp_bias_key = true,
      .has_multipliers = true},
+    {.name = "granitemoe",
+     .attention_bias = BiasRule::kByKey,
+     .has_multipliers = true,
+     .mixture = MixtureRule::kGranite},
+    {.name = "granitemoehybrid",
+     .attention_bias = BiasRule::kByKey,
+     .is_granite4 = true,
+     .has_multipliers = true,
+     .mixture = MixtureRule::kGranite4},
+    {.name = "granitemoeshared",
+     .attention_bias = BiasRule::kByKey,
+     .has_multipliers = true,
+     .mixture = MixtureRule::kGraniteShared},
     {.name = "llama", .attention_bias = BiasRule::kByKey, .has_mlp_bias_key = true},
     {.name = "ministral3", .windows = WindowRule::kAllLayers, .has_query_scale = true},
     {.name = "mistral", .windows = WindowRule::kAllLayers, .window_default = kWindowDefault},
@@ -73,6 +86,10 @@ constexpr std::array<ModelFamily, 16> kFamilies = {{
      .qk_norm = QkNorm::kWhole,
      .input_norms = false,
      .output_norms = true},
+    {.name = "olmoe",
+     .attention_bias = BiasRule::kByKey,
+     .qk_norm = QkNorm::kWhole,
+     .mixture = MixtureRule::kOlmoe},
     {.name = "phi3",
      .windows = WindowRule::kAllLayers,
      .fused_projections = true,
@@ -81,6 +98,11 @@ constexpr std::array<ModelFamily, 16> kFamilies = {{
      .attention_bias = BiasRule::kQkv,
      .windows = WindowRule::kLaterLayers,
      .window_default = kWindowDefault},
+    {.name = "qwen2_moe",
+     .attention_bias = BiasRule::kQkvByOwnKey,
+     .windows = WindowRule::kEvenEarlier,
+     .window_default = kWindowDefault,
+     .mixture = MixtureRule::kQwen2},
     {.name = "qwen3",
      .attention_bias = BiasRule::kByKey,
      .windows = WindowRule::kLaterLayers,
@@ -103,17 +125,15 @@ constexpr std::array<ModelFamily, 16> kFamilies = {{
 // The state of these models is not keys and values of tokens, and cannot be cut at a token or
 // joined.
 constexpr auto kRecurrent = std::to_array<std::string_view>(
-    {"arwkv7",         "bamba",      "falcon-h1",    "falcon_h1",       "falcon_mamba",
-     "granitehybrid",  "jamba",      "kimi-linear",  "kimi_linear",     "lfm2",
-     "lfm2moe",        "lfm2_moe",   "mamba",        "mamba2",          "nemotron_h",
-     "nemotron_h_moe", "plamo2",     "qwen35",       "qwen35moe",       "qwen3_5",
-     "qwen3_5_moe",    "qwen3_next", "qwen3next",    "recurrent_gemma", "rwkv",
-     "rwkv5",          "rwkv6",      "rwkv6qwen2",   "rwkv7",           "zamba",
-     "zamba2",         "minimax",    "qwen3_5_text", "granitemoehybrid"});
+    {"arwkv7",    "bamba",       "falcon-h1",   "falcon_h1",      "falcon_mamba", "granitehybrid",
+     "jamba",     "kimi-linear", "kimi_linear", "lfm2",           "lfm2moe",      "lfm2_moe",
+     "mamba",     "mamba2",      "nemotron_h",  "nemotron_h_moe", "plamo2",       "qwen35",
+     "qwen35moe", "qwen3_5",     "qwen3_5_moe", "qwen3_next",     "qwen3next",    "recurrent_gemma",
+     "rwkv",      "rwkv5",       "rwkv6",       "rwkv6qwen2",     "rwkv7",        "zamba",
+     "zamba2",    "minimax",     "qwen3_5_text"});
 constexpr auto kExperts = std::to_array<std::string_view>(
-    {"dbrx", "deepseek2", "deepseek_v2", "deepseek_v3", "ernie4_5_moe", "granitemoe", "llama4",
-     "llama4_text", "olmoe", "phimoe", "qwen2_moe", "qwen2moe", "minimax_m2", "jetmoe",
-     "hunyuan_v1_moe"});
+    {"dbrx", "deepseek2", "deepseek_v2", "deepseek_v3", "ernie4_5_moe", "llama4", "llama4_text",
+     "phimoe", "minimax_m2", "jetmoe", "hunyuan_v1_moe"});
 constexpr auto kMultimodal = std::to_array<std::string_view>(
     {"gemma3",   "gemma3n",    "gemma4",       "gemma4_unified", "idefics3",  "internvl",
      "llava",    "llava_next", "mistral3",     "mllama",         "paligemma", "phi4_multimodal",

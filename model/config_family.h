@@ -18,6 +18,7 @@ enum class WindowRule : uint8_t {
   kNopeLayers,   // use_sliding_window: the layers that do not rotate
   kIfUsed,       // use_sliding_window: all layers
   kAlternating,  // sliding_window: the first layer, and every second one after it
+  kEvenEarlier,  // use_sliding_window: the layers with even numbers before max_window_layers
 };
 
 // The RoPE of the layers that have a window.
@@ -29,13 +30,26 @@ enum class WindowRope : uint8_t {
 
 enum class BiasRule : uint8_t {
   kNone,
-  kQkv,       // bias of q, k and v, always
-  kByKey,     // bias of q, k, v and output if attention_bias says so
-  kQkvByKey,  // bias of q, k and v if attention_bias says so
+  kQkv,          // bias of q, k and v, always
+  kByKey,        // bias of q, k, v and output if attention_bias says so
+  kQkvByKey,     // bias of q, k and v if attention_bias says so
+  kQkvByOwnKey,  // bias of q, k and v unless qkv_bias says otherwise
 };
 
 // Which keys describe a mixture of experts (model/config_mixture.h).
-enum class MixtureRule : uint8_t { kNone, kGemma4, kGlm, kGptOss, kMixtral, kQwen };
+enum class MixtureRule : uint8_t {
+  kNone,
+  kGemma4,
+  kGlm,
+  kGptOss,
+  kGranite,
+  kGraniteShared,
+  kGranite4,
+  kMixtral,
+  kOlmoe,
+  kQwen,
+  kQwen2,
+};
 
 struct ModelFamily {
   std::string_view name;  // model_type
@@ -54,6 +68,7 @@ struct ModelFamily {
   bool rotates_in_part = false;  // partial_rotary_factor counts
   double rotary_share = 1;       // if the file does not have partial_rotary_factor
   bool has_nope_layers = false;  // no_rope_layers, no_rope_layer_interval
+  bool is_granite4 = false;      // position_embedding_type, and layer_types that may be recurrent
   bool has_multipliers = false;  // granite's four
   bool has_qk_norm_key = false;  // use_qk_norm, absent: false
   bool attention_sinks = false;

@@ -21,9 +21,9 @@ constexpr std::string_view kFull = "full_attention";
 
 // The width of the sliding window, or 0 if the model has none.
 Result<int> sliding_window(const Json& config, const ModelFamily& family) {
-  const bool asks = family.windows == WindowRule::kLaterLayers ||
-                    family.windows == WindowRule::kNopeLayers ||
-                    family.windows == WindowRule::kIfUsed;
+  const bool asks =
+      family.windows == WindowRule::kLaterLayers || family.windows == WindowRule::kNopeLayers ||
+      family.windows == WindowRule::kIfUsed || family.windows == WindowRule::kEvenEarlier;
   if (asks) {
     ASSIGN_OR_RETURN(const bool is_used, optional_bool(config, "use_sliding_window", false));
     if (!is_used) return 0;
@@ -69,10 +69,14 @@ Result<std::vector<int>> layers_by_rule(const Json& config, const ModelFamily& f
     case WindowRule::kAllLayers:
     case WindowRule::kIfUsed: mark([](int64_t) { return true; }); break;
     case WindowRule::kAlternating: mark([](int64_t layer) { return layer % 2 == 0; }); break;
+    case WindowRule::kEvenEarlier:
     case WindowRule::kLaterLayers: {
-      ASSIGN_OR_RETURN(const int64_t first, optional_int(config, "max_window_layers", 0, INT_MAX,
+      const bool is_later = family.windows == WindowRule::kLaterLayers;
+      ASSIGN_OR_RETURN(const int64_t bound, optional_int(config, "max_window_layers", 0, INT_MAX,
                                                          kMaxWindowLayersDefault));
-      mark([&](int64_t layer) { return layer >= first; });
+      mark([&](int64_t layer) {
+        return is_later ? layer >= bound : layer < bound && layer % 2 == 0;
+      });
       break;
     }
     case WindowRule::kPattern: {
@@ -116,6 +120,30 @@ Status read_nope_layers(const Json& config, ModelConfig& out) {
     if (value == 0) out.layer_rope[layer] = LayerRope::kNone;
   }
   return {};
+}
+
+// Reads whether the layers rotate, and refuses layers that do not attend. Transformers 5 has other
+// names of the types than the files that were published before it.
+Status read_granite4_layers(const Json& config, ModelConfig& out) {
+  constexpr std::string_view kTypes = "layer_types", kPosition = "position_embedding_type";
+  const Json* types = find_field(config, kTypes);
+  if (types == nullptr || !types->is_array() || types->size() != out.layer_rope.size()) {
+    return invalid_argument(std::string(kTypes), "must be a list of num_hidden_layers (" +
+                                                     std::to_string(out.layers) + ") strings");
+  }
+  for (const Json& type : *types) {
+    if (type == kFull || type == "attention") continue;
+    return unsupported(std::string(kTypes),
+                       quote_text(type.is_string() ? type.get<std::string>() : type.dump()) +
+                           " is not supported: all layers must be \"attention\", since recurrent "
+                           "layers are not built");
+  }
+  ASSIGN_OR_RETURN(const std::string position, optional_string(config, kPosition, "nope"));
+  if (position == "rope") return {};
+  out.layer_rope.assign(out.layer_rope.size(), LayerRope::kNone);
+  if (position == "nope") return {};
+  return unsupported(std::string(kPosition),
+                     quote_text(position) + " is not supported (supported: rope, nope)");
 }
 
 // The RoPE parameters of one type of layers, as a configuration of their own. Files of transformers
@@ -162,6 +190,7 @@ Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& o
   out.window.assign(layers, 0);
   out.layer_rope.assign(layers, LayerRope::kMain);
   if (family.has_nope_layers) RETURN_IF_ERROR(read_nope_layers(config, out));
+  if (family.is_granite4) RETURN_IF_ERROR(read_granite4_layers(config, out));
   if (family.windows == WindowRule::kNone) return {};
   ASSIGN_OR_RETURN(const int window, sliding_window(config, family));
   const Json* types = find_field(config, "layer_types");

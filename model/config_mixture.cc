@@ -17,6 +17,7 @@ namespace {
 constexpr int64_t kExpertsMax = 4096;
 constexpr int64_t kExpertSizeMax = 1'048'576;
 constexpr int64_t kSharedMax = 64;
+constexpr int64_t kGranite4Shared = 1024;  // if the file does not have shared_intermediate_size
 constexpr double kWeightScaleMin = 1e-6;
 constexpr double kWeightScaleMax = 1e6;
 
@@ -81,6 +82,52 @@ Status read_qwen(const Json& config, int layers, MixtureConfig& out) {
     }
     out.layers[layer.get<size_t>()] = false;
   }
+  return {};
+}
+
+// The mixture of Qwen 1.5 and 2, with an expert that all tokens use by a gate of its own.
+Status read_qwen2(const Json& config, int layers, MixtureConfig& out) {
+  RETURN_IF_ERROR(read_qwen(config, layers, out));
+  constexpr std::string_view kShared = "shared_expert_intermediate_size";
+  ASSIGN_OR_RETURN(const int64_t size, required_int(config, kShared, 1, kExpertSizeMax));
+  ASSIGN_OR_RETURN(out.shared_intermediate_size, checked_width(kShared, size));
+  out.shared_gate = true;
+  out.names = ExpertNames::kQwen;
+  return {};
+}
+
+Status read_olmoe(const Json& config, const ModelConfig& model, MixtureConfig& out) {
+  ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_experts"));
+  out.layers.assign(static_cast<size_t>(model.layers), true);
+  out.intermediate_size = model.intermediate_size;
+  ASSIGN_OR_RETURN(out.normalizes, optional_bool(config, "norm_topk_prob", false));
+  return {};
+}
+
+// Reads the mixture of Granite 3 and 4. Granite 4 may have none: then the shared expert is the MLP.
+Status read_granite(const Json& config, const ModelFamily& family, ModelConfig& model,
+                    MixtureConfig& out) {
+  constexpr std::string_view kKey = "num_local_experts";
+  constexpr std::string_view kShared = "shared_intermediate_size";
+  const bool is_granite4 = family.mixture == MixtureRule::kGranite4;
+  ASSIGN_OR_RETURN(const int64_t experts,
+                   required_int(config, kKey, is_granite4 ? 0 : 1, kExpertsMax));
+  if (family.mixture != MixtureRule::kGranite) {
+    const int64_t least = is_granite4 ? 1 : 0;
+    const int64_t fallback = is_granite4 ? kGranite4Shared : 0;
+    ASSIGN_OR_RETURN(const int64_t shared,
+                     optional_int(config, kShared, least, kExpertSizeMax, fallback));
+    ASSIGN_OR_RETURN(out.shared_intermediate_size, checked_width(kShared, shared));
+  }
+  if (experts == 0) {
+    model.intermediate_size = out.shared_intermediate_size;
+    return {};
+  }
+  out.experts = static_cast<int>(experts);
+  out.layers.assign(static_cast<size_t>(model.layers), true);
+  out.intermediate_size = model.intermediate_size;
+  out.normalizes = true;  // the softmax is over the chosen experts
+  out.names = ExpertNames::kGranite;
   return {};
 }
 
@@ -181,10 +228,18 @@ Status read_mixture(const Json& config, const ModelFamily& family, ModelConfig& 
     }
     case MixtureRule::kGlm: RETURN_IF_ERROR(read_glm(config, out, mixture)); break;
     case MixtureRule::kGptOss: RETURN_IF_ERROR(read_gpt_oss(config, out, mixture)); break;
+    case MixtureRule::kGranite:
+    case MixtureRule::kGraniteShared:
+    case MixtureRule::kGranite4:
+      RETURN_IF_ERROR(read_granite(config, family, out, mixture));
+      if (mixture.layers.empty()) return {};
+      break;
     case MixtureRule::kMixtral:
       RETURN_IF_ERROR(read_mixtral(config, out.layers, out.intermediate_size, mixture));
       break;
+    case MixtureRule::kOlmoe: RETURN_IF_ERROR(read_olmoe(config, out, mixture)); break;
     case MixtureRule::kQwen: RETURN_IF_ERROR(read_qwen(config, out.layers, mixture)); break;
+    case MixtureRule::kQwen2: RETURN_IF_ERROR(read_qwen2(config, out.layers, mixture)); break;
   }
   ASSIGN_OR_RETURN(mixture.chosen, count(config, chosen, kExpertsMax));
   RETURN_IF_ERROR(check_groups(mixture, chosen));

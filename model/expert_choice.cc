@@ -17,6 +17,10 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
+float router_sigmoid(float logit) {
+  return 1.0f / (1.0f + exp_reference(0.0f - logit));
+}
+
 ExpertChoice::ExpertChoice(const MixtureConfig& mixture)
     : mixture_(mixture),
       scores_(static_cast<size_t>(mixture.experts)),
@@ -28,9 +32,7 @@ ExpertChoice::ExpertChoice(const MixtureConfig& mixture)
 void ExpertChoice::score(const float* logits) {
   const size_t experts = scores_.size();
   if (mixture_.score == RouterScore::kSigmoid) {
-    for (size_t i = 0; i < experts; ++i) {
-      scores_[i] = 1.0f / (1.0f + exp_reference(0.0f - logits[i]));
-    }
+    std::transform(logits, logits + experts, scores_.begin(), router_sigmoid);
     return;
   }
   const float largest = *std::max_element(logits, logits + experts);

@@ -15,6 +15,9 @@ struct ChosenExpert {
   bool operator==(const ChosenExpert&) const = default;
 };
 
+// 1 / (1 + exp(-logit)), with the exponential of the kernels.
+float router_sigmoid(float logit);
+
 // Chooses experts, one token after another. The result depends on the token's logits alone: all
 // arithmetic is in one order, with the exponential of the kernels. One thread.
 class ExpertChoice {

@@ -6,27 +6,18 @@
 
 namespace cascade {
 
-void ExpertRows::sort(std::span<const ChosenExpert> chosen, int rows, int experts, bool is_shared,
-                      int part_uses) {
+void ExpertRows::sort(std::span<const ChosenExpert> chosen, int rows, int experts, int part_uses) {
   const size_t each = rows == 0 ? 0 : chosen.size() / static_cast<size_t>(rows);
-  const size_t uses = chosen.size() + (is_shared ? static_cast<size_t>(rows) : 0);
-  begin_of_.assign(static_cast<size_t>(experts) + 2, 0);
+  begin_of_.assign(static_cast<size_t>(experts) + 1, 0);
   for (const ChosenExpert& choice : chosen) ++begin_of_[static_cast<size_t>(choice.expert) + 1];
-  if (is_shared) begin_of_.back() = rows;
   std::partial_sum(begin_of_.begin(), begin_of_.end(), begin_of_.begin());
-  row_of_.resize(uses);
-  weight_of_.resize(uses);
+  row_of_.resize(chosen.size());
+  weight_of_.resize(chosen.size());
   std::vector<int> next(begin_of_.begin(), begin_of_.end() - 1);
-  const auto add = [&](size_t expert, size_t row, float weight) {
-    const auto use = static_cast<size_t>(next[expert]++);
-    row_of_[use] = static_cast<int32_t>(row);
-    weight_of_[use] = weight;
-  };
   for (size_t i = 0; i < chosen.size(); ++i) {
-    add(static_cast<size_t>(chosen[i].expert), i / each, chosen[i].weight);
-  }
-  for (size_t row = 0; is_shared && row < static_cast<size_t>(rows); ++row) {
-    add(static_cast<size_t>(experts), row, 1);
+    const auto use = static_cast<size_t>(next[static_cast<size_t>(chosen[i].expert)]++);
+    row_of_[use] = static_cast<int32_t>(i / each);
+    weight_of_[use] = chosen[i].weight;
   }
   cut(part_uses);
 }

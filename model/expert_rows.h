@@ -20,11 +20,10 @@ class ExpertRows {
     bool operator==(const Group&) const = default;
   };
 
-  // `chosen`: [rows][each], in the order of the experts. `is_shared`: all rows use expert number
-  // `experts` too, with weight 1. Cuts the uses into parts of at most `part_uses`; the uses of an
-  // expert are in one part if they fit it.
-  void sort(std::span<const ChosenExpert> chosen, int rows, int experts, bool is_shared,
-            int part_uses);
+  // `chosen`: [rows][each], in the order of the experts, whose numbers are below `experts`. Cuts
+  // the uses into parts of at most `part_uses`; the uses of an expert are in one part if they fit
+  // it.
+  void sort(std::span<const ChosenExpert> chosen, int rows, int experts, int part_uses);
 
   // A use is a row and an expert. Uses are in the order of experts, those of an expert in the order
   // of rows. row(use) and weight(use) are of the use with that number.

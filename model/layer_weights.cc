@@ -20,23 +20,60 @@ using Part = PackingPlan::Part;
 // The names of a mixture's tensors, after that of the layer.
 struct MixtureNames {
   std::string_view router;
-  std::string_view experts;  // before the number
-  std::string_view gate, up, down;
+  std::string_view experts;                              // before the number
+  std::string_view gate, up, down;                       // of an expert
+  std::string_view fused_gate_up = {}, fused_down = {};  // of all experts, after `experts`
+  std::string_view shared = {};                          // before the matrices of the shared expert
 };
-constexpr MixtureNames kMlpNames = {"mlp.gate", "mlp.experts.", "gate_proj", "up_proj",
-                                    "down_proj"};
-constexpr MixtureNames kBlockSparseNames = {"block_sparse_moe.gate", "block_sparse_moe.experts.",
-                                            "w1", "w3", "w2"};
-constexpr MixtureNames kJoinedNames = {"mlp.router", "mlp.experts.", "gate_proj", "up_proj",
-                                       "down_proj"};
-
-constexpr MixtureNames kBesideMlpNames = {"router.proj", "experts.", "gate_proj", "up_proj",
-                                          "down_proj"};
+constexpr MixtureNames kMlpNames = {.router = "mlp.gate",
+                                    .experts = "mlp.experts.",
+                                    .gate = "gate_proj",
+                                    .up = "up_proj",
+                                    .down = "down_proj",
+                                    .fused_gate_up = "gate_up_proj",
+                                    .fused_down = "down_proj",
+                                    .shared = "mlp.shared_experts."};
+constexpr MixtureNames kQwenNames = {.router = "mlp.gate",
+                                     .experts = "mlp.experts.",
+                                     .gate = "gate_proj",
+                                     .up = "up_proj",
+                                     .down = "down_proj",
+                                     .fused_gate_up = "gate_up_proj",
+                                     .fused_down = "down_proj",
+                                     .shared = "mlp.shared_expert."};
+constexpr MixtureNames kBlockSparseNames = {.router = "block_sparse_moe.gate",
+                                            .experts = "block_sparse_moe.experts.",
+                                            .gate = "w1",
+                                            .up = "w3",
+                                            .down = "w2"};
+// GGUF files have gate and up apart.
+constexpr MixtureNames kGraniteNames = {.router = "block_sparse_moe.router.layer",
+                                        .experts = "block_sparse_moe.",
+                                        .gate = "gate_proj",
+                                        .up = "up_proj",
+                                        .down = "down_proj",
+                                        .fused_gate_up = "input_linear.weight",
+                                        .fused_down = "output_linear.weight",
+                                        .shared = "shared_mlp."};
+constexpr MixtureNames kJoinedNames = {.router = "mlp.router",
+                                       .experts = "mlp.experts.",
+                                       .gate = "gate_proj",
+                                       .up = "up_proj",
+                                       .down = "down_proj"};
+constexpr MixtureNames kBesideMlpNames = {.router = "router.proj",
+                                          .experts = "experts.",
+                                          .gate = "gate_proj",
+                                          .up = "up_proj",
+                                          .down = "down_proj",
+                                          .fused_gate_up = "gate_up_proj",
+                                          .fused_down = "down_proj"};
 
 const MixtureNames& names_of(ExpertNames names) {
   switch (names) {
     case ExpertNames::kMlp: return kMlpNames;
+    case ExpertNames::kQwen: return kQwenNames;
     case ExpertNames::kBlockSparse: return kBlockSparseNames;
+    case ExpertNames::kGranite: return kGraniteNames;
     case ExpertNames::kJoined: return kJoinedNames;
     case ExpertNames::kBesideMlp: return kBesideMlpNames;
   }
@@ -99,11 +136,19 @@ Status find_attention(PackingPlan& plan, const std::string& prefix, const Attent
   return plan.stacked({linear(prefix + "o_proj", hidden, config.output_bias)}, q_size, w.output);
 }
 
+// What Granite's files call the matrix of gate and up, and the one of down.
+constexpr std::string_view kInputLinear = "input_linear", kOutputLinear = "output_linear";
+
 // A gated MLP of `inner` channels.
 Status find_mlp(PackingPlan& plan, const std::string& prefix, int inner, StackedMatrix& gate_up,
                 StackedMatrix& down) {
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size;
+  const std::string input = prefix + std::string(kInputLinear) + ".weight";
+  if (plan.has(input)) {
+    RETURN_IF_ERROR(plan.fused(input, {inner, inner}, hidden, gate_up));
+    return plan.stacked({linear(prefix + std::string(kOutputLinear), hidden, false)}, inner, down);
+  }
   if (config.fused_projections) {
     RETURN_IF_ERROR(plan.fused(prefix + "gate_up_proj.weight", {inner, inner}, hidden, gate_up));
   } else {
@@ -171,18 +216,19 @@ Status find_experts(PackingPlan& plan, const std::string& experts, const Mixture
 }
 
 // Experts as slices of two matrices: gate and up, one after the other, and down.
-Status find_fused_experts(PackingPlan& plan, const std::string& experts, MixtureWeights& w) {
+Status find_fused_experts(PackingPlan& plan, const std::string& experts, const MixtureNames& names,
+                          MixtureWeights& w) {
   const ModelConfig& config = plan.config();
   const MixtureConfig& mixture = config.mixture;
   const int inner = mixture.intermediate_size, hidden = config.hidden_size;
   for (int expert = 0; expert < mixture.experts; ++expert) {
     const TensorSlice slice = {expert, mixture.experts};
     StackedMatrix& gate_up = w.gate_up.emplace_back();
-    RETURN_IF_ERROR(
-        plan.stacked({{experts + "gate_up_proj", 2 * inner, "", slice}}, hidden, gate_up));
+    const Part both = {experts + std::string(names.fused_gate_up), 2 * inner, "", slice};
+    const Part down = {experts + std::string(names.fused_down), hidden, "", slice};
+    RETURN_IF_ERROR(plan.stacked({both}, hidden, gate_up));
     gate_up.offset = {0, inner};
-    RETURN_IF_ERROR(
-        plan.stacked({{experts + "down_proj", hidden, "", slice}}, inner, w.down.emplace_back()));
+    RETURN_IF_ERROR(plan.stacked({down}, inner, w.down.emplace_back()));
   }
   return {};
 }
@@ -205,29 +251,36 @@ Status find_beside_mlp(PackingPlan& plan, const std::string& prefix, MixtureWeig
   return {};
 }
 
+Status find_routed_experts(PackingPlan& plan, const std::string& experts, const MixtureNames& names,
+                           MixtureWeights& w) {
+  const bool has_fused = !names.fused_gate_up.empty();
+  if (has_fused && plan.has(experts + std::string(names.fused_gate_up))) {
+    return find_fused_experts(plan, experts, names, w);
+  }
+  // GGUF files of gpt-oss have three tensors, as those of other mixtures.
+  const bool is_gpt_oss = plan.config().mixture.names == ExpertNames::kJoined;
+  if (is_gpt_oss && !are_joined(plan, experts, names)) return find_joined_experts(plan, experts, w);
+  return find_experts(plan, experts, names, w);
+}
+
 Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights& w) {
   const ModelConfig& config = plan.config();
   const MixtureConfig& mixture = config.mixture;
   const MixtureNames& names = names_of(mixture.names);
   const std::string router = prefix + std::string(names.router);
-  RETURN_IF_ERROR(plan.exact(linear(router, mixture.experts, mixture.router_bias),
-                             config.hidden_size, w.router));
+  std::vector<Part> routers = {linear(router, mixture.experts, mixture.router_bias)};
+  if (mixture.shared_gate) {
+    routers.push_back(linear(prefix + "mlp.shared_expert_gate", 1, false));
+  }
+  RETURN_IF_ERROR(plan.exact(routers, config.hidden_size, w.router));
   if (mixture.choice_bias) {
     ASSIGN_OR_RETURN(w.choice_bias,
                      plan.vector(router + ".e_score_correction_bias", mixture.experts));
   }
   if (mixture.beside_mlp) RETURN_IF_ERROR(find_beside_mlp(plan, prefix, w));
-  const std::string experts = prefix + std::string(names.experts);
-  if (plan.has(experts + "gate_up_proj") && mixture.names == ExpertNames::kBesideMlp) {
-    return find_fused_experts(plan, experts, w);
-  }
-  // GGUF files of gpt-oss have three tensors, as those of other mixtures.
-  if (mixture.names == ExpertNames::kJoined && !are_joined(plan, experts, names)) {
-    return find_joined_experts(plan, experts, w);
-  }
-  RETURN_IF_ERROR(find_experts(plan, experts, names, w));
-  if (mixture.shared_intermediate_size == 0) return {};
-  return find_mlp(plan, prefix + "mlp.shared_experts.", mixture.shared_intermediate_size,
+  RETURN_IF_ERROR(find_routed_experts(plan, prefix + std::string(names.experts), names, w));
+  if (!mixture.has_shared()) return {};
+  return find_mlp(plan, prefix + std::string(names.shared), mixture.shared_intermediate_size,
                   w.gate_up.emplace_back(), w.down.emplace_back());
 }
 
@@ -265,7 +318,11 @@ Status find_layer(PackingPlan& plan, int index, LayerWeights& w) {
     RETURN_IF_ERROR(find_mixture(plan, prefix, *w.mixture));
     if (!config.mixture.beside_mlp) return {};
   }
-  return find_mlp(plan, prefix + "mlp.", config.mlp_size(index), w.gate_up, w.down);
+  // Granite 4 calls the MLP of a model without experts a shared one.
+  const std::string shared = prefix + std::string(kGraniteNames.shared);
+  const bool is_shared = plan.has(shared + std::string(kInputLinear) + ".weight");
+  return find_mlp(plan, is_shared ? shared : prefix + "mlp.", config.mlp_size(index), w.gate_up,
+                  w.down);
 }
 
 }  // namespace cascade

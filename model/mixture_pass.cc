@@ -36,7 +36,7 @@ struct MixturePass::Sizes {
 
   Sizes(const ModelConfig& config, bool has_quantized) {
     const int inner = inner_size(config.mixture);
-    logits = size_t(panels(config.mixture.experts));
+    logits = size_t(panels(config.mixture.experts) + (config.mixture.shared_gate ? panels(1) : 0));
     gathered = size_t(panels(config.hidden_size));
     beside = config.mixture.beside_mlp ? gathered : 0;
     gate_up = 2 * size_t(panels(inner));
@@ -108,8 +108,7 @@ void MixturePass::add(const MixtureWeights& w, const float* residual, int rows, 
 
 void MixturePass::run_chosen(const MixtureWeights& w, const float* x, int rows, float* out,
                              size_t out_stride) {
-  const MixtureConfig& mixture = config_.mixture;
-  rows_.sort(chosen_, rows, mixture.experts, mixture.shared_intermediate_size > 0, kPartUses);
+  rows_.sort(chosen_, rows, config_.mixture.all_experts(), kPartUses);
   for (int row = 0; row < rows; ++row) {
     std::fill_n(out + size_t(row) * out_stride, config_.hidden_size, 0.0f);
   }
@@ -123,16 +122,21 @@ void MixturePass::route(const MixtureWeights& w, const float* x, int rows) {
   const Product router = {&w.router,     x, size_t(config_.hidden_size), rows, nullptr, logits_,
                           logits_stride_};
   multiplier_.multiply({&router, 1});
-  const auto each = size_t(config_.mixture.chosen);
+  const MixtureConfig& mixture = config_.mixture;
+  const auto each = size_t(mixture.all_chosen());
   chosen_.resize(size_t(rows) * each);
   const float* bias = w.choice_bias.empty() ? nullptr : w.choice_bias.data();
   pool_.run(rows, [&](int row, int thread) {
-    ChosenExpert* const chosen = chosen_.data() + size_t(row) * each;
-    choices_[size_t(thread)].choose(logits_ + size_t(row) * logits_stride_, bias, chosen);
-    if (w.expert_scales.empty()) return;
-    for (size_t i = 0; i < each; ++i) {
-      chosen[i].weight *= w.expert_scales[size_t(chosen[i].expert)];
+    const float* const logits = logits_ + size_t(row) * logits_stride_;
+    const std::span chosen(chosen_.data() + size_t(row) * each, each);
+    choices_[size_t(thread)].choose(logits, bias, chosen.data());
+    for (ChosenExpert& choice :
+         chosen.first(w.expert_scales.empty() ? 0 : size_t(mixture.chosen))) {
+      choice.weight *= w.expert_scales[size_t(choice.expert)];
     }
+    if (!mixture.has_shared()) return;
+    const float weight = mixture.shared_gate ? router_sigmoid(logits[w.router.offset[1]]) : 1.0f;
+    chosen.back() = {mixture.experts, weight};
   });
 }
 

@@ -58,7 +58,7 @@ class MixturePass {
   ThreadPool& pool_;
   MatrixMultiplier& multiplier_;
   std::vector<ExpertChoice> choices_;  // [threads]
-  std::vector<ChosenExpert> chosen_;   // [rows][mixture.chosen]
+  std::vector<ChosenExpert> chosen_;   // [rows][mixture.all_chosen()]
   ExpertRows rows_;
   std::vector<Product> inputs_;    // of a part: those whose input is not that of another one
   std::vector<Product> products_;  // of a part, one for each group

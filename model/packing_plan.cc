@@ -121,15 +121,18 @@ Status PackingPlan::fused(const std::string& name, const std::vector<int>& n, in
   return matrix(name, rows, k, stack.matrices.emplace_back());
 }
 
-Status PackingPlan::exact(const Part& part, int k, StackedMatrix& stack) {
-  RETURN_IF_ERROR(find_part(part, k));
-  const WeightType type =
-      used_.back().tensor.type == TensorType::kBf16 ? WeightType::kBf16 : WeightType::kF32;
-  stack.offset = {0};
-  stack.matrices = {describe_matrix(type, kernels_.matrix_layout_of(type), part.n, k)};
-  exact_.push_back(used_.size() - 1);
-  jobs_.push_back({used_.size() - 1, 0, &stack.matrices.front()});
-  return read_biases({part}, stack);
+Status PackingPlan::exact(const std::vector<Part>& parts, int k, StackedMatrix& stack) {
+  stack.matrices.reserve(parts.size());  // a job points to its matrix
+  for (const Part& part : parts) {
+    RETURN_IF_ERROR(find_part(part, k));
+    const WeightType type =
+        used_.back().tensor.type == TensorType::kBf16 ? WeightType::kBf16 : WeightType::kF32;
+    stack.offset.push_back(stack.n_padded());
+    stack.matrices.push_back(describe_matrix(type, kernels_.matrix_layout_of(type), part.n, k));
+    exact_.push_back(used_.size() - 1);
+    jobs_.push_back({used_.size() - 1, 0, &stack.matrices.back()});
+  }
+  return read_biases(parts, stack);
 }
 
 TensorType PackingPlan::type_in_file(std::string_view name) const {

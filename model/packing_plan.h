@@ -68,8 +68,8 @@ class PackingPlan {
   Status stacked(const std::vector<Part>& parts, int k, StackedMatrix& stack);
   // A matrix that is one tensor in the files; its parts have n[i] rows.
   Status fused(const std::string& name, const std::vector<int>& n, int k, StackedMatrix& stack);
-  // A matrix that keeps its values: it becomes bf16 if it is that in the files, else f32.
-  Status exact(const Part& part, int k, StackedMatrix& stack);
+  // Matrices that keep their values: each becomes bf16 if it is that in the files, else f32.
+  Status exact(const std::vector<Part>& parts, int k, StackedMatrix& stack);
 
   // The type of the last tensor `name` that was found; it must have been.
   TensorType type_in_file(std::string_view name) const;

@@ -51,8 +51,8 @@ struct BesideMlpNorms {
 
 // The MLP of a layer that is a mixture of experts (ModelConfig::mixture).
 struct MixtureWeights {
-  // [experts], bf16 or f32: no value is rounded, since a small error in the logits is enough to
-  // choose another expert.
+  // Parts: [experts], and [1] if the shared expert has a gate. bf16 or f32: no value is rounded,
+  // since a small error in the logits is enough to choose another expert.
   StackedMatrix router;
   std::vector<float> choice_bias;    // [experts], or empty
   std::vector<float> expert_scales;  // [experts], of their weights, or empty

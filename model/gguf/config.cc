@@ -22,17 +22,20 @@ struct Architecture {
   std::string_view name;
   std::string_view model_type;
 };
-constexpr std::array<Architecture, 13> kArchitectures = {{
+constexpr std::array<Architecture, 16> kArchitectures = {{
     {"gemma3", "gemma3_text"},
     {"gemma4", "gemma4_text"},
     {"glm4moe", "glm4_moe"},
     {"gpt-oss", "gpt_oss"},
     {"granite", "granite"},
+    {"granitemoe", "granitemoe"},
     {"llama", "llama"},
     {"mistral3", "ministral3"},
     {"olmo2", "olmo2"},
+    {"olmoe", "olmoe"},
     {"phi3", "phi3"},
     {"qwen2", "qwen2"},
+    {"qwen2moe", "qwen2_moe"},
     {"qwen3", "qwen3"},
     {"qwen3moe", "qwen3_moe"},
     {"smollm3", "smollm3"},
@@ -46,11 +49,15 @@ struct Computed {
   std::string_view config = {};
   std::string_view architecture = {};
 };
-constexpr std::array<Computed, 13> kComputed = {{
+constexpr std::array<Computed, 17> kComputed = {{
     {"attention.scale", "attention_multiplier", "granite"},
+    {"attention.scale", "attention_multiplier", "granitemoe"},
     {"embedding_scale", "embedding_multiplier", "granite"},
+    {"embedding_scale", "embedding_multiplier", "granitemoe"},
     {"residual_scale", "residual_multiplier", "granite"},
+    {"residual_scale", "residual_multiplier", "granitemoe"},
     {"logit_scale", "logits_scaling", "granite"},
+    {"logit_scale", "logits_scaling", "granitemoe"},
     {"attn_logit_softcapping", "attn_logit_softcapping", "gemma3"},
     {"final_logit_softcapping", "final_logit_softcapping", "gemma3"},
     {"final_logit_softcapping", "final_logit_softcapping", "gemma4"},
@@ -78,7 +85,7 @@ struct KeyPair {
   std::string_view config;
   std::string_view gguf;
 };
-constexpr std::array<KeyPair, 32> kKeys = {{
+constexpr std::array<KeyPair, 34> kKeys = {{
     {"num_hidden_layers", "block_count"},
     {"hidden_size", "embedding_length"},
     {"intermediate_size", "feed_forward_length"},
@@ -101,6 +108,8 @@ constexpr std::array<KeyPair, 32> kKeys = {{
     {"num_experts_per_tok", "expert_used_count"},
     {"moe_intermediate_size", "expert_feed_forward_length"},
     {"n_shared_experts", "expert_shared_count"},
+    {"shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
+    {"shared_intermediate_size", "expert_shared_feed_forward_length"},
     {"first_k_dense_replace", "leading_dense_block_count"},
     {"n_group", "expert_group_count"},
     {"topk_group", "expert_group_used_count"},
@@ -165,9 +174,7 @@ class ConfigReader {
     if (!config.ok()) return config;
     RETURN_IF_ERROR(check_head_sizes(*config));
     config->norms_add_one = false;  // files hold 1 + weight
-    if (architecture_ == "granite" && !config_.contains("attention_multiplier")) {
-      config->attention_scale = 1.0f / std::sqrt(static_cast<float>(config->head_dim));
-    }
+    if (is_granite()) RETURN_IF_ERROR(read_granite(*config));
     RETURN_IF_ERROR(read_frequency_factors(files_, architecture_ == "llama", *config));
     return config;
   }
@@ -180,6 +187,18 @@ class ConfigReader {
 
   // Its layers differ (model/gguf/config_gemma4.h).
   bool is_gemma4() const { return architecture_ == "gemma4"; }
+
+  bool is_granite() const { return architecture_ == "granite" || architecture_ == "granitemoe"; }
+
+  // Granite 4 has models that do not rotate; their files say so in a key that all others have true.
+  Status read_granite(ModelConfig& config) const {
+    if (!config_.contains("attention_multiplier")) {
+      config.attention_scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim));
+    }
+    ASSIGN_OR_RETURN(const bool rotates, metadata_.flag_or(key("rope.scaling.finetuned"), true));
+    if (!rotates) config.layer_rope.assign(config.layer_rope.size(), LayerRope::kNone);
+    return {};
+  }
 
   bool computes(std::string_view gguf_name) const {
     return std::ranges::any_of(kComputed, [&](const Computed& computed) {
@@ -240,6 +259,7 @@ class ConfigReader {
     config_["vocab_size"] = embedding->dimensions[1];
     config_["tie_word_embeddings"] = files_.find("output.weight").tensor == nullptr;
     config_["attention_bias"] = files_.find("blk.0.attn_output.bias").tensor != nullptr;
+    config_["qkv_bias"] = files_.find("blk.0.attn_q.bias").tensor != nullptr;
     config_["mlp_bias"] = files_.find("blk.0.ffn_up.bias").tensor != nullptr;
     return {};
   }

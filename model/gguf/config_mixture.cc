@@ -24,12 +24,13 @@ struct FixedKey {
   std::string_view name;
   std::array<int64_t, 2> values;
 };
+constexpr std::string_view kSharedSize = "expert_shared_feed_forward_length";
 // For a router that takes the softmax, and nothing more: no groups, no experts that all tokens use,
 // no dense layers. 0 stands for a feature that is not there.
 constexpr std::array<FixedKey, 5> kPlainRouter = {{
     {"expert_group_count", {0, 1}},
     {"expert_shared_count", {0, 0}},
-    {"expert_shared_feed_forward_length", {0, 0}},
+    {kSharedSize, {0, 0}},
     {"leading_dense_block_count", {0, 0}},
     {"interleave_moe_layer_step", {0, 1}},
 }};
@@ -40,8 +41,9 @@ class MixtureReader {
       : files_(files), metadata_(files.metadata()), architecture_(architecture), config_(config) {}
 
   Status run() {
-    const bool must_be =
-        architecture_ == "qwen3moe" || architecture_ == "glm4moe" || architecture_ == "gpt-oss";
+    constexpr std::array<std::string_view, 6> kAlways = {"glm4moe", "gpt-oss",  "granitemoe",
+                                                         "olmoe",   "qwen2moe", "qwen3moe"};
+    const bool must_be = std::ranges::count(kAlways, architecture_) != 0;
     ASSIGN_OR_RETURN(const auto experts,
                      metadata_.whole(key("expert_count"), INT64_MIN, kAnyNumber));
     if (!must_be && experts.value_or(0) == 0) return {};
@@ -53,7 +55,11 @@ class MixtureReader {
     RETURN_IF_ERROR(copy("expert_used_count", "num_experts_per_tok", true));
     if (architecture_ == "glm4moe") return read_glm();
     if (architecture_ == "gpt-oss") return read_gpt_oss();
+    if (architecture_ == "granitemoe") return read_granite();
+    if (architecture_ == "qwen2moe") return read_qwen2();
     RETURN_IF_ERROR(check_plain_router(kSoftmax));
+    if (architecture_ == "olmoe") return read_normalisation();
+    RETURN_IF_ERROR(check_normalised());
     if (architecture_ == "qwen3moe") return read_qwen();
     config_["model_type"] = "mixtral";
     return {};
@@ -81,11 +87,13 @@ class MixtureReader {
                                                       std::to_string(*value));
   }
 
-  // The router normalises its weights, and does not scale them.
-  Status check_plain_router(int64_t function) const {
+  // Checks that the router does not scale its weights, and that the keys of kPlainRouter have
+  // values that are known. `shared_size`: the file may have expert_shared_feed_forward_length.
+  Status check_plain_router(int64_t function, bool shared_size = false) const {
     RETURN_IF_ERROR(check_gating(
         function, function == kSoftmax ? "softmax" : "softmax of those that are chosen"));
     for (const auto& [name, values] : kPlainRouter) {
+      if (shared_size && name == kSharedSize) continue;
       ASSIGN_OR_RETURN(const auto value, metadata_.whole(key(name), INT64_MIN, kAnyNumber));
       if (std::ranges::count(values, value.value_or(0)) != 0) continue;
       return unsupported(key(name), "must be " + std::to_string(values.back()) +
@@ -96,14 +104,51 @@ class MixtureReader {
     if (scale.value_or(1) != 1 && *scale != 0) {
       return unsupported(key("expert_weights_scale"), "must be 1 in architecture " + architecture_);
     }
+    return {};
+  }
+  Status check_normalised() const {
     ASSIGN_OR_RETURN(const bool is_normalised, metadata_.flag_or(key("expert_weights_norm"), true));
     if (is_normalised) return {};
     return unsupported(key("expert_weights_norm"), "must be true in architecture " + architecture_);
+  }
+  // Files do not say whether weights are normalised; in these architectures they are not.
+  Status read_normalisation() {
+    ASSIGN_OR_RETURN(config_["norm_topk_prob"],
+                     metadata_.flag_or(key("expert_weights_norm"), false));
+    return {};
+  }
+
+  // Sizes that old files leave out follow from that of a dense layer.
+  Status read_qwen2() {
+    RETURN_IF_ERROR(check_plain_router(kSoftmax, true));
+    RETURN_IF_ERROR(read_normalisation());
+    const auto dense = config_["intermediate_size"].get<int64_t>();
+    config_["moe_intermediate_size"] =
+        dense / std::max(config_["num_experts_per_tok"].get<int64_t>(), int64_t{1});
+    config_["shared_expert_intermediate_size"] = dense;
+    RETURN_IF_ERROR(copy("expert_feed_forward_length", "moe_intermediate_size", false));
+    RETURN_IF_ERROR(copy(kSharedSize, "shared_expert_intermediate_size", false));
+    read_dense_layers();
+    return {};
+  }
+
+  Status read_granite() {
+    RETURN_IF_ERROR(check_plain_router(kSoftmax, true));
+    RETURN_IF_ERROR(check_normalised());
+    RETURN_IF_ERROR(copy(kSharedSize, "shared_intermediate_size", false));
+    if (config_.contains("shared_intermediate_size")) config_["model_type"] = "granitemoeshared";
+    return {};
   }
 
   Status read_qwen() {
     RETURN_IF_ERROR(copy("expert_feed_forward_length", "moe_intermediate_size", true));
     config_["norm_topk_prob"] = true;  // files do not say it
+    read_dense_layers();
+    return {};
+  }
+
+  // Layers without a router are dense.
+  void read_dense_layers() {
     Json dense = Json::array();
     const auto layers = std::min<int64_t>(config_["num_hidden_layers"].get<int64_t>(), kLayersMax);
     for (int64_t layer = 0; layer < layers; ++layer) {
@@ -111,7 +156,6 @@ class MixtureReader {
       if (files_.find(router).tensor == nullptr) dense.push_back(layer);
     }
     config_["mlp_only_layers"] = std::move(dense);
-    return {};
   }
 
   Status read_gemma4() {
@@ -119,11 +163,13 @@ class MixtureReader {
     RETURN_IF_ERROR(copy("expert_count", "num_local_experts", true));
     RETURN_IF_ERROR(copy("expert_used_count", "top_k_experts", true));
     RETURN_IF_ERROR(copy("expert_feed_forward_length", "moe_intermediate_size", true));
-    return check_plain_router(kSoftmax);
+    RETURN_IF_ERROR(check_plain_router(kSoftmax));
+    return check_normalised();
   }
 
   Status read_gpt_oss() {
     RETURN_IF_ERROR(check_plain_router(kSoftmaxOfChosen));
+    RETURN_IF_ERROR(check_normalised());
     return copy("expert_feed_forward_length", "intermediate_size", true);
   }
 

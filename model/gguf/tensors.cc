@@ -52,6 +52,9 @@ constexpr std::array<NamePair, 2> kFused = {{
     {"attn_qkv", "self_attn.qkv_proj"},
     {"ffn_up", "mlp.gate_up_proj"},
 }};
+// The gate of an expert that all tokens use. The files have a vector, checkpoints a matrix of one
+// row.
+constexpr std::string_view kSharedGate = "ffn_gate_inp_shexp";
 // For mixtures of experts. A tensor *_exps holds all experts of a layer; its other name is that of
 // an expert's tensor, without the number.
 constexpr std::array<NamePair, 7> kExperts = {{
@@ -62,6 +65,27 @@ constexpr std::array<NamePair, 7> kExperts = {{
     {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
     {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
     {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
+}};
+// For qwen2moe.
+constexpr std::array<NamePair, 8> kQwen2Experts = {{
+    {"ffn_gate_inp", "mlp.gate"},
+    {"ffn_gate_exps", "mlp.experts.gate_proj"},
+    {"ffn_up_exps", "mlp.experts.up_proj"},
+    {"ffn_down_exps", "mlp.experts.down_proj"},
+    {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+    {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
+    {"ffn_down_shexp", "mlp.shared_expert.down_proj"},
+    {kSharedGate, "mlp.shared_expert_gate"},
+}};
+// For granitemoe.
+constexpr std::array<NamePair, 7> kGraniteExperts = {{
+    {"ffn_gate_inp", "block_sparse_moe.router.layer"},
+    {"ffn_gate_exps", "block_sparse_moe.gate_proj"},
+    {"ffn_up_exps", "block_sparse_moe.up_proj"},
+    {"ffn_down_exps", "block_sparse_moe.down_proj"},
+    {"ffn_gate_shexp", "shared_mlp.gate_proj"},
+    {"ffn_up_shexp", "shared_mlp.up_proj"},
+    {"ffn_down_shexp", "shared_mlp.down_proj"},
 }};
 constexpr std::array<NamePair, 4> kMixtralExperts = {{
     {"ffn_gate_inp", "block_sparse_moe.gate"},
@@ -109,8 +133,8 @@ constexpr std::string_view kCheckpointLayers = "model.layers.";
 constexpr std::array<std::string_view, 3> kRopeTensors = {
     "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
 // The architectures whose files have the rows of Q and K interleaved.
-constexpr std::array<std::string_view, 4> kInterleaved = {"granite", "llama", "mistral3",
-                                                          "smollm3"};
+constexpr std::array<std::string_view, 5> kInterleaved = {"granite", "granitemoe", "llama",
+                                                          "mistral3", "smollm3"};
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
@@ -126,7 +150,9 @@ LayerNames layer_names(std::string_view architecture) {
   LayerNames all = {{kLayerNames, kNorms, kMlp}, kWholeNames};
   auto& names = all.tables;
   const bool is_glm = is_one_of(architecture, {"glm4moe", "glm4_moe"});
-  if (is_glm || is_one_of(architecture, {"qwen3moe", "qwen3_moe"})) names[3] = kExperts;
+  if (is_glm || is_one_of(architecture, {"qwen3moe", "qwen3_moe", "olmoe"})) names[3] = kExperts;
+  if (is_one_of(architecture, {"qwen2moe", "qwen2_moe"})) names[3] = kQwen2Experts;
+  if (is_one_of(architecture, {"granitemoe", "granitemoeshared"})) names[3] = kGraniteExperts;
   const bool is_gpt_oss = is_one_of(architecture, {"gpt-oss", "gpt_oss"});
   if (is_one_of(architecture, {"llama", "mixtral"})) names[3] = kMixtralExperts;
   if (is_gpt_oss) names[3] = kGptOssExperts;
@@ -259,6 +285,8 @@ Result<TensorFiles> gguf_tensors(GgufFiles files) {
       entry.name = *name;
       entry.type_name = to_string(tensor.type);
       entry.shape.assign(tensor.dimensions.rbegin(), tensor.dimensions.rend());
+      const bool is_row = layer && layer->rest.starts_with(kSharedGate) && entry.shape.size() == 1;
+      if (is_row) entry.shape.insert(entry.shape.begin(), 1);
       entry.begin = tensor.begin;
       entry.end = tensor.end;
       ASSIGN_OR_RETURN(entry.interleaved_head_rows, interleaved_rows(files, tensor));

@@ -20,6 +20,7 @@ SLIDING = ["sliding_attention", "full_attention", "sliding_attention"]
 BOOL = 7
 HIDDEN, EXPERT_COUNT, EXPERT_INNER = 32, 2, 32
 ROUTER = "blk.0.ffn_gate_inp.weight"
+GATE = "blk.0.ffn_gate_inp_shexp.weight"
 
 
 def family(model_type):
@@ -31,6 +32,9 @@ def family(model_type):
 
 
 qwen, mixtral, glm, gpt_oss = map(family, ("qwen3_moe", "mixtral", "glm4_moe", "gpt_oss"))
+qwen2, olmoe, granite, granite4 = map(
+    family, ("qwen2_moe", "olmoe", "granitemoeshared", "granitemoehybrid"))
+ATTENTION = ["attention"] * 3
 
 
 def taken():
@@ -47,6 +51,14 @@ def taken():
                            num_nextn_predict_layers=0, use_qk_norm=True, attention_bias=True),
         "ok-glm4-moe-without-shared": glm(n_shared_experts=0),
         "ok-glm4-moe-all-layers-dense": glm(first_k_dense_replace=(1 << 31) - 1),
+        "ok-qwen2-moe": qwen2(shared_expert_intermediate_size=40, qkv_bias=False,
+                              use_sliding_window=True, sliding_window=64, max_window_layers=1),
+        "ok-olmoe": olmoe(clip_qkv=None, norm_topk_prob=True),
+        "ok-granite-moe": granite(num_local_experts=5, attention_multiplier=0.2),
+        "ok-granite-moe-shared": granite(shared_intermediate_size=40),
+        "ok-granite-4": granite4(layer_types=ATTENTION, position_embedding_type="rope",
+                                 num_local_experts=0, num_experts_per_tok=0),
+        "ok-granite-4-moe": granite4(layer_types=["full_attention"] * 3),
         "ok-gpt-oss": gpt_oss(moe_intermediate_size=None, hidden_act="gelu", swiglu_limit=7.0),
         "ok-gpt-oss-of-four-bits": gpt_oss(quantization_config={"quant_method": "mxfp4"}),
         "ok-gpt-oss-of-layer-types": gpt_oss(layer_types=SLIDING, sliding_window=64,
@@ -57,6 +69,16 @@ def taken():
 def wrong_counts():
     return {
         "experts-0": qwen(num_local_experts=0),
+        "shared-size-0": qwen2(shared_expert_intermediate_size=0),
+        "shared-size-missing": qwen2(),
+        "shared-size-2-40": granite(shared_intermediate_size=1 << 40),
+        "shared-size-0-without-experts": granite4(
+            layer_types=ATTENTION, num_local_experts=0, shared_intermediate_size=0),
+        "recurrent-layers-in-granite-4": granite4(layer_types=["attention", "mamba", "attention"]),
+        "layer-types-missing-in-granite-4": granite4(),
+        "positions-of-another-kind": granite4(
+            layer_types=ATTENTION, position_embedding_type="alibi"),
+        "clipped-queries": olmoe(clip_qkv=8.0),
         "experts-negative": mixtral(num_local_experts=-8),
         "experts-4097": glm(num_local_experts=4097),
         "experts-2-32": gpt_oss(num_local_experts=1 << 32),
@@ -137,7 +159,9 @@ def config():
 def keys_of(architecture):
     """The keys about experts, after the architecture's name: type and value."""
     counts = {"expert_count": EXPERT_COUNT, "expert_used_count": 1}
-    if architecture != "llama":
+    if architecture in ("granitemoe", "qwen2moe"):
+        counts["expert_shared_feed_forward_length"] = EXPERT_INNER
+    if architecture not in ("llama", "granitemoe", "olmoe"):
         counts["expert_feed_forward_length"] = EXPERT_INNER
     if architecture == "glm4moe":
         counts |= {"expert_shared_count": 1, "leading_dense_block_count": 0,
@@ -166,7 +190,7 @@ def begun(architecture, changes):
 
 def tensors_of(architecture):
     """Name -> shape, the width of rows first."""
-    inner = INNER if architecture == "llama" else EXPERT_INNER
+    inner = INNER if architecture in ("llama", "granitemoe") else EXPERT_INNER
     shapes = {
         "token_embd.weight": (HIDDEN, TOKENS), "output_norm.weight": (HIDDEN,),
         "blk.0.attn_norm.weight": (HIDDEN,),
@@ -188,6 +212,19 @@ def tensors_of(architecture):
             "blk.0.ffn_up_exps.bias": (inner, EXPERT_COUNT),
             "blk.0.ffn_down_exps.bias": (HIDDEN, EXPERT_COUNT),
         }
+    shared = {
+        "blk.0.ffn_gate_shexp.weight": (HIDDEN, EXPERT_INNER),
+        "blk.0.ffn_up_shexp.weight": (HIDDEN, EXPERT_INNER),
+        "blk.0.ffn_down_shexp.weight": (EXPERT_INNER, HIDDEN),
+    }
+    if architecture == "granitemoe":
+        return shapes | shared | {"blk.0.ffn_norm.weight": (HIDDEN,)}
+    if architecture == "qwen2moe":
+        return shapes | shared | {
+            "blk.0.ffn_norm.weight": (HIDDEN,), GATE: (HIDDEN,),
+            "blk.0.attn_q.bias": (HEADS * HEAD_DIM,), "blk.0.attn_k.bias": (HEAD_DIM,),
+            "blk.0.attn_v.bias": (HEAD_DIM,),
+        }
     if architecture != "glm4moe":
         return shapes | {"blk.0.ffn_norm.weight": (HIDDEN,)} | (
             {} if architecture == "llama" else
@@ -195,10 +232,7 @@ def tensors_of(architecture):
     return shapes | {
         "blk.0.post_attention_norm.weight": (HIDDEN,),
         "blk.0.exp_probs_b.bias": (EXPERT_COUNT,),
-        "blk.0.ffn_gate_shexp.weight": (HIDDEN, inner),
-        "blk.0.ffn_up_shexp.weight": (HIDDEN, inner),
-        "blk.0.ffn_down_shexp.weight": (inner, HIDDEN),
-    }
+    } | shared
 
 
 def model(architecture, kinds, draw, shapes=None, types=None):
@@ -255,6 +289,12 @@ def wrong_keys():
         "weights-not-normalised-in-llama": described("llama", expert_weights_norm=(BOOL, b"\0")),
         "gating-by-sigmoid-in-qwen3moe": described("qwen3moe", expert_gating_func=u32(2)),
         "groups-in-qwen3moe": described("qwen3moe", expert_group_count=u32(2)),
+        "shared-size-2-31-in-qwen2moe": described(
+            "qwen2moe", expert_shared_feed_forward_length=u32(1 << 31)),
+        "shared-size-20-in-granitemoe": described(
+            "granitemoe", expert_shared_feed_forward_length=u32(20)),
+        "shared-size-in-olmoe": described("olmoe", expert_shared_feed_forward_length=u32(32)),
+        "expert-size-0-in-qwen2moe": described("qwen2moe", expert_feed_forward_length=u32(0)),
         "shared-expert-in-llama": described("llama", expert_shared_count=u32(1)),
         "dense-layer-in-gpt-oss": described("gpt-oss", leading_dense_block_count=u32(1)),
         "window-missing-in-gpt-oss": described("gpt-oss", **{"attention.sliding_window": None}),
@@ -273,6 +313,10 @@ def gguf():
     seeds = {
         "ok-qwen3moe": model("qwen3moe", ["q4_0", "q4_1", "q5_0"], draw),
         "ok-glm4moe": model("glm4moe", ["q8_0", "iq4_nl", "q4_0"], draw),
+        "ok-qwen2moe": model("qwen2moe", ["q8_0", "q4_0"], draw),
+        "ok-qwen2moe-of-a-wide-gate": model("qwen2moe", small, draw, {GATE: (HIDDEN, 2)}),
+        "ok-qwen2moe-without-gate": model("qwen2moe", small, draw, {GATE: None}),
+        "ok-granitemoe": model("granitemoe", ["q4_0", "q8_0", "iq4_nl"], draw),
         "ok-llama-of-experts": model("llama", ["q4_0", "q5_1", "q4_0"], draw),
         "ok-gpt-oss": model("gpt-oss", ["mxfp4", "q4_0", "mxfp4"], draw),
         "ok-sinks-too-many": model(

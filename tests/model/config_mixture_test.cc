@@ -63,6 +63,141 @@ TEST(MixtureConfig, of_mixtral_normalises_and_has_experts_of_the_usual_size) {
   EXPECT_EQ(parsed.mixture.layers, Layers(static_cast<size_t>(parsed.layers), true));
 }
 
+TEST(MixtureConfig, of_qwen2_has_a_gated_expert_that_all_tokens_use) {
+  Json config = mixture_config("qwen2_moe");
+  MixtureConfig expected = {.layers = {true, true, true},
+                            .experts = 8,
+                            .chosen = 2,
+                            .intermediate_size = 24,
+                            .shared_intermediate_size = 40,
+                            .shared_gate = true,
+                            .names = ExpertNames::kQwen};
+  EXPECT_EQ(parsed_config(config).mixture, expected);
+  config["mlp_only_layers"] = {0};
+  config["norm_topk_prob"] = true;
+  expected.layers = {false, true, true};
+  expected.normalizes = true;
+  EXPECT_EQ(parsed_config(config).mixture, expected);
+  for (const Json& size : {Json(0), Json(20), Json(1 << 30), Json("40"), Json(nullptr)}) {
+    expect_invalid_config(with(config, "shared_expert_intermediate_size", size),
+                          "shared_expert_intermediate_size");
+  }
+}
+
+TEST(MixtureConfig, of_qwen2_has_biases_of_queries_keys_and_values_unless_told_otherwise) {
+  const Json config = mixture_config("qwen2_moe");
+  for (const Json& value : {Json(nullptr), Json(true)}) {
+    EXPECT_TRUE(parsed_config(with(config, "qkv_bias", value)).qkv_bias);
+    EXPECT_FALSE(parsed_config(with(config, "qkv_bias", value)).output_bias);
+  }
+  EXPECT_FALSE(parsed_config(with(config, "qkv_bias", false)).qkv_bias);
+  expect_invalid_config(with(config, "qkv_bias", 1), "qkv_bias");
+  EXPECT_FALSE(parsed_config(with(mixture_config("qwen3_moe"), "qkv_bias", true)).qkv_bias);
+}
+
+TEST(MixtureConfig, of_qwen2_may_have_a_window_in_even_layers_before_the_last_ones) {
+  Json config = with(mixture_config("qwen2_moe"), "num_hidden_layers", 5);
+  config["sliding_window"] = 32;
+  config["max_window_layers"] = 3;
+  EXPECT_EQ(parsed_config(config).window, Windows(5, 0));
+  config["use_sliding_window"] = true;
+  EXPECT_EQ(parsed_config(config).window, Windows({32, 0, 32, 0, 0}));
+  EXPECT_EQ(parsed_config(without(config, "max_window_layers")).window,
+            Windows({32, 0, 32, 0, 32}));
+  config["layer_types"] = alternating_types(5);
+  EXPECT_EQ(parsed_config(config).window, Windows({0, 32, 0, 32, 0}));
+}
+
+TEST(MixtureConfig, of_olmoe_has_experts_of_the_usual_size) {
+  const Json json = mixture_config("olmoe");
+  const ModelConfig config = parsed_config(json);
+  const MixtureConfig expected = {
+      .layers = {true, true, true}, .experts = 8, .chosen = 2, .intermediate_size = 160};
+  EXPECT_EQ(config.mixture, expected);
+  EXPECT_EQ(config.qk_norm, QkNorm::kWhole);
+  EXPECT_TRUE(parsed_config(with(json, "norm_topk_prob", true)).mixture.normalizes);
+  EXPECT_EQ(parsed_config(with(json, "clip_qkv", nullptr)), config);
+  expect_config_error(with(json, "clip_qkv", 8.0), ErrorCode::kUnsupported, "clip_qkv",
+                      "must be null");
+}
+
+TEST(MixtureConfig, of_granite_has_experts_of_the_usual_size_and_may_have_a_shared_one) {
+  MixtureConfig expected = {.layers = {true, true, true},
+                            .experts = 8,
+                            .chosen = 2,
+                            .intermediate_size = 160,
+                            .normalizes = true,
+                            .names = ExpertNames::kGranite};
+  const auto with_shared = [](const char* type) {
+    return with(mixture_config(type), "shared_intermediate_size", 40);
+  };
+  EXPECT_EQ(parsed_config(with_shared("granitemoe")).mixture, expected);
+  EXPECT_EQ(parsed_config(mixture_config("granitemoeshared")).mixture, expected);
+  expected.shared_intermediate_size = 40;
+  const ModelConfig shared = parsed_config(with_shared("granitemoeshared"));
+  EXPECT_EQ(shared.mixture, expected);
+  EXPECT_EQ(shared.used_intermediate_size(0), 2 * 160 + 40);
+  for (const Json& size : {Json(-8), Json(20), Json(1 << 30), Json("40")}) {
+    expect_invalid_config(
+        with(mixture_config("granitemoeshared"), "shared_intermediate_size", size),
+        "shared_intermediate_size");
+  }
+}
+
+Json granite4_config() {
+  Json config = mixture_config("granitemoehybrid");
+  config["layer_types"] = Json(3, "attention");
+  config["shared_intermediate_size"] = 40;
+  return config;
+}
+
+TEST(MixtureConfig, of_granite4_may_have_no_experts_but_a_shared_one) {
+  Json json = granite4_config();
+  EXPECT_EQ(parsed_config(json).mixture.names, ExpertNames::kGranite);
+  EXPECT_EQ(parsed_config(json).mixture.all_experts(), 9);
+  EXPECT_EQ(parsed_config(without(json, "shared_intermediate_size")).mixture.all_chosen(), 3);
+  EXPECT_EQ(parsed_config(without(json, "shared_intermediate_size")).used_intermediate_size(0),
+            2 * 160 + 1024);
+  json["num_local_experts"] = 0;
+  json["num_experts_per_tok"] = 0;
+  const ModelConfig dense = parsed_config(json);
+  EXPECT_TRUE(dense.mixture.layers.empty());
+  EXPECT_EQ(dense.intermediate_size, 40);
+  expect_invalid_config(with(json, "shared_intermediate_size", 0), "shared_intermediate_size");
+  expect_invalid_config(with(json, "num_local_experts", -1), "num_local_experts");
+  expect_invalid_config(without(json, "num_local_experts"), "num_local_experts", "is missing");
+}
+
+TEST(MixtureConfig, of_granite4_rotates_if_the_file_says_rope) {
+  using Ropes = std::vector<LayerRope>;
+  const Json json = granite4_config();
+  for (const Json& position : {Json(nullptr), Json("nope")}) {
+    EXPECT_EQ(parsed_config(with(json, "position_embedding_type", position)).layer_rope,
+              Ropes(3, LayerRope::kNone));
+  }
+  EXPECT_EQ(parsed_config(with(json, "position_embedding_type", "rope")).layer_rope,
+            Ropes(3, LayerRope::kMain));
+  expect_config_error(with(json, "position_embedding_type", "alibi"), ErrorCode::kUnsupported,
+                      "position_embedding_type", "alibi");
+  expect_invalid_config(with(json, "position_embedding_type", 1), "position_embedding_type");
+}
+
+TEST(MixtureConfig, of_granite4_has_no_recurrent_layers) {
+  const Json json = granite4_config();
+  const Json full(3, "full_attention");
+  EXPECT_EQ(parsed_config(with(json, "layer_types", full)), parsed_config(json));
+  for (const char* type : {"mamba", "linear_attention", "sliding_attention"}) {
+    const Json types = {"attention", type, "attention"};
+    expect_config_error(with(json, "layer_types", types), ErrorCode::kUnsupported, "layer_types",
+                        '"' + std::string(type) + "\" is not supported");
+  }
+  expect_config_error(with(json, "layer_types", Json(3, 1)), ErrorCode::kUnsupported,
+                      "layer_types");
+  for (const Json& types : {Json(2, "attention"), Json("attention"), Json(nullptr)}) {
+    expect_invalid_config(with(json, "layer_types", types), "layer_types", "a list of");
+  }
+}
+
 TEST(MixtureConfig, of_glm_has_sigmoid_scores_groups_and_shared_experts) {
   Json config = with(mixture_config("glm4_moe"), "num_hidden_layers", 3);
   MixtureConfig expected = {.layers = {false, true, true},

@@ -44,6 +44,7 @@ inline void add_experts(Json& config) {
   config["num_local_experts"] = 8;
   config["num_experts_per_tok"] = 2;
   config["moe_intermediate_size"] = 24;
+  config["shared_expert_intermediate_size"] = 40;
 }
 
 inline ModelConfig parsed_config(const Json& config) {

@@ -22,7 +22,7 @@ std::vector<Group> part_of(const ExpertRows& rows, int part) {
 
 TEST(ExpertRows, are_in_the_order_of_experts_and_then_of_rows) {
   ExpertRows rows;
-  rows.sort(std::vector<ChosenExpert>{{1, 0.1f}, {3, 0.2f}, {0, 0.3f}, {1, 0.4f}}, 2, 4, false, 10);
+  rows.sort(std::vector<ChosenExpert>{{1, 0.1f}, {3, 0.2f}, {0, 0.3f}, {1, 0.4f}}, 2, 4, 10);
   ASSERT_EQ(rows.parts(), 1);
   EXPECT_EQ(part_of(rows, 0), (std::vector<Group>{{0, 0, 1}, {1, 1, 2}, {3, 3, 1}}));
   const std::vector<int> expected_rows = {1, 0, 1, 0};
@@ -34,21 +34,11 @@ TEST(ExpertRows, are_in_the_order_of_experts_and_then_of_rows) {
   }
 }
 
-TEST(ExpertRows, every_row_uses_the_shared_expert_with_weight_one) {
-  ExpertRows rows;
-  rows.sort(std::vector<ChosenExpert>{{1, 0.5f}, {1, 0.5f}}, 2, 2, true, 10);
-  ASSERT_EQ(rows.parts(), 1);
-  EXPECT_EQ(part_of(rows, 0), (std::vector<Group>{{1, 0, 2}, {2, 2, 2}}));
-  EXPECT_EQ(rows.row(2), 0);
-  EXPECT_EQ(rows.row(3), 1);
-  EXPECT_EQ(rows.weight(3), 1);
-}
-
 TEST(ExpertRows, without_rows_there_are_no_parts) {
   ExpertRows rows;
-  rows.sort(std::vector<ChosenExpert>{{0, 1}}, 1, 2, true, 10);
+  rows.sort(std::vector<ChosenExpert>{{0, 1}}, 1, 2, 10);
   EXPECT_EQ(rows.parts(), 1);
-  rows.sort({}, 0, 2, true, 10);
+  rows.sort({}, 0, 2, 10);
   EXPECT_EQ(rows.parts(), 0);
 }
 
@@ -56,7 +46,7 @@ TEST(ExpertRows, an_expert_is_in_one_part_if_it_fits) {
   ExpertRows rows;
   std::vector<ChosenExpert> chosen;
   for (const int expert : {0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3}) chosen.push_back({expert, 1});
-  rows.sort(chosen, 13, 4, false, 4);
+  rows.sort(chosen, 13, 4, 4);
   ASSERT_EQ(rows.parts(), 4);
   EXPECT_EQ(part_of(rows, 0), (std::vector<Group>{{0, 0, 3}}));
   EXPECT_EQ(part_of(rows, 1), (std::vector<Group>{{1, 3, 2}}));
@@ -70,7 +60,6 @@ TEST(ExpertRows, parts_hold_every_use_once) {
   for (int round = 0; round < 100; ++round) {
     const int count = 1 + static_cast<int>(random.below(60));
     const int experts = 2 + static_cast<int>(random.below(20)), part_uses = 8;
-    const bool is_shared = random.below(2) == 0;
     std::vector<ChosenExpert> chosen;
     std::multiset<std::pair<int, int>> expected;
     for (int row = 0; row < count; ++row) {
@@ -78,9 +67,8 @@ TEST(ExpertRows, parts_hold_every_use_once) {
       chosen.push_back({first, 0.25f});
       chosen.push_back({first + 1, 0.75f});
       expected.insert({{first, row}, {first + 1, row}});
-      if (is_shared) expected.insert({experts, row});
     }
-    rows.sort(chosen, count, experts, is_shared, part_uses);
+    rows.sort(chosen, count, experts, part_uses);
     std::multiset<std::pair<int, int>> found;
     int next = 0;
     for (int part = 0; part < rows.parts(); ++part) {

@@ -33,7 +33,9 @@ ModelConfig mixture_config() {
 struct RandomMixture {
   RandomMixture(const ModelConfig& config, Random& random, WeightType type) {
     const MixtureConfig& mixture = config.mixture;
-    weights.router = random_stack(random, {mixture.experts}, config.hidden_size, memory);
+    std::vector<int> logits = {mixture.experts};
+    if (mixture.shared_gate) logits.push_back(1);
+    weights.router = random_stack(random, logits, config.hidden_size, memory);
     for (int expert = 0; expert <= mixture.experts; ++expert) {
       const bool is_shared = expert == mixture.experts;
       const int inner = is_shared ? mixture.shared_intermediate_size : mixture.intermediate_size;
@@ -107,7 +109,11 @@ std::vector<double> expected_output(const ModelConfig& config, const MixtureWeig
   for (ChosenExpert& one : chosen) {
     if (!w.expert_scales.empty()) one.weight *= w.expert_scales[size_t(one.expert)];
   }
-  if (mixture.shared_intermediate_size > 0) chosen.push_back({mixture.experts, 1});
+  double shared_weight = 1;
+  if (mixture.shared_gate) {
+    shared_weight = 1 / (1 + std::exp(-product(w.router, 1, 1, routed.data()).front()));
+  }
+  if (mixture.has_shared()) chosen.push_back({mixture.experts, static_cast<float>(shared_weight)});
   std::vector<double> out(x.size());
   for (const auto& [expert, weight] : chosen) {
     const StackedMatrix& gate_up = w.gate_up[size_t(expert)];
@@ -129,9 +135,10 @@ std::vector<double> expected_row(const ModelConfig& config, const MixtureWeights
 
 TEST(MixturePass, adds_up_what_the_experts_of_each_row_compute) {
   Random random(test_seed());
-  for (const bool is_shared : {false, true}) {
+  for (const auto& [shared_size, has_gate] : {std::pair(0, false), {48, false}, {48, true}}) {
     ModelConfig config = mixture_config();
-    if (!is_shared) config.mixture.shared_intermediate_size = 0;
+    config.mixture.shared_intermediate_size = shared_size;
+    config.mixture.shared_gate = has_gate;
     RandomMixture mixture(config, random, WeightType::kF32);
     MixtureSubject subject(config, two_threads(), false);
     for (const int rows : {1, 2, 37}) {
@@ -151,7 +158,8 @@ TEST(MixturePass, adds_up_what_the_experts_of_each_row_compute) {
 // More rows than a part holds, so that experts are cut.
 TEST(MixturePass, the_bits_of_a_row_depend_on_no_other_row_and_not_on_threads) {
   Random random(test_seed());
-  const ModelConfig config = mixture_config();
+  ModelConfig config = mixture_config();
+  config.mixture.shared_gate = true;
   ThreadPool one(1), three(3);
   for (const WeightType type : {WeightType::kF32, WeightType::kInt8}) {
     RandomMixture mixture(config, random, type);
@@ -245,6 +253,10 @@ TEST(MixturePass, bytes_grow_with_rows_and_are_none_without_experts) {
   EXPECT_GT(MixturePass::bytes(config, true, 512), MixturePass::bytes(config, false, 512));
   EXPECT_EQ(MixturePass::bytes(config, true, 1024) - MixturePass::bytes(config, true, 512),
             512 * 16 * sizeof(float));  // logits of the router
+  ModelConfig gated = config;
+  gated.mixture.shared_gate = true;
+  EXPECT_EQ(MixturePass::bytes(gated, true, 512) - MixturePass::bytes(config, true, 512),
+            512 * 16 * sizeof(float));
 }
 
 }  // namespace

@@ -109,6 +109,48 @@ TEST(MixtureWeights, shared_experts_and_biases_of_another_shape_are_named) {
                                          "model.layers.2.mlp.shared_experts.down_proj.weight"});
 }
 
+TEST(MixtureWeights, gates_and_fused_experts_of_another_shape_are_named) {
+  expect_shapes_are_checked("qwen2-moe", {"model.layers.0.mlp.shared_expert_gate.weight",
+                                          "model.layers.0.mlp.shared_expert.up_proj.weight",
+                                          "model.layers.2.mlp.shared_expert.down_proj.weight"});
+  expect_shapes_are_checked("granite-moe-shared",
+                            {"model.layers.0.block_sparse_moe.router.layer.weight",
+                             "model.layers.0.block_sparse_moe.input_linear.weight",
+                             "model.layers.1.block_sparse_moe.output_linear.weight",
+                             "model.layers.2.shared_mlp.input_linear.weight",
+                             "model.layers.2.shared_mlp.output_linear.weight"});
+  expect_shapes_are_checked("granite4", {"model.layers.0.shared_mlp.input_linear.weight",
+                                         "model.layers.2.shared_mlp.output_linear.weight"});
+}
+
+// Transformers 5 has an expert's gate and up in one tensor while it computes.
+TEST(MixtureWeights, experts_as_slices_of_two_tensors_are_those_that_have_tensors_each) {
+  const fs::path source = model_dir("qwen2-moe");
+  PlainTensors joined = read_tensors(source);
+  for (const char* layer : {"0", "2"}) {
+    const std::string experts = "model.layers." + std::string(layer) + ".mlp.experts.";
+    PlainTensor gate_up{{9, 48, 32}, {}}, down{{9, 32, 24}, {}};
+    for (int expert = 0; expert < 9; ++expert) {
+      const std::string one = experts + std::to_string(expert) + ".";
+      for (const auto& [part, into] :
+           {std::pair("gate_proj", &gate_up), {"up_proj", &gate_up}, {"down_proj", &down}}) {
+        const auto found = joined.extract(one + part + ".weight");
+        ASSERT_FALSE(found.empty());
+        const std::vector<float>& values = found.mapped().values;
+        into->values.insert(into->values.end(), values.begin(), values.end());
+      }
+    }
+    joined[experts + "gate_up_proj"] = gate_up;
+    joined[experts + "down_proj"] = down;
+  }
+  TemporaryFolder folder;
+  write_folder(source, joined, folder.path());
+  const auto fused = load_mixture(WeightType::kF32, folder.path());
+  ASSERT_TRUE(fused.ok()) << fused.error().to_string();
+  EXPECT_EQ(testing::last_logits(**fused),
+            testing::last_logits(**load_mixture(WeightType::kF32, source)));
+}
+
 TEST(MixtureWeights, an_expert_too_few_or_too_many_is_named) {
   const fs::path source = model_dir("mixtral");
   const PlainTensors right = read_tensors(source);
@@ -241,15 +283,17 @@ TEST(MixtureWeights, values_of_joined_tensors_that_are_not_finite_are_an_error_o
 constexpr int64_t kGgufExperts = 3;
 std::map<std::string, TensorShape> gguf_expert_shapes(const std::string& architecture) {
   constexpr auto kHidden = static_cast<int64_t>(SmallModel::kHidden);
-  const int64_t inner = architecture == "llama" ? SmallModel::kInner : 24;
+  const bool is_usual = architecture == "llama" || architecture == "granitemoe";
+  const int64_t inner = is_usual ? SmallModel::kInner : 24;
   std::map<std::string, TensorShape> shapes = {
       {"ffn_gate_inp.weight", {kGgufExperts, kHidden}},
       {"ffn_gate_exps.weight", {kGgufExperts, inner, kHidden}},
       {"ffn_up_exps.weight", {kGgufExperts, inner, kHidden}},
       {"ffn_down_exps.weight", {kGgufExperts, kHidden, inner}},
   };
-  if (architecture != "glm4moe") return shapes;
-  shapes["exp_probs_b.bias"] = {kGgufExperts};
+  if (architecture == "llama" || architecture == "qwen3moe") return shapes;
+  if (architecture == "glm4moe") shapes["exp_probs_b.bias"] = {kGgufExperts};
+  if (architecture == "qwen2moe") shapes["ffn_gate_inp_shexp.weight"] = {kHidden};
   shapes["ffn_gate_shexp.weight"] = {inner, kHidden};
   shapes["ffn_up_shexp.weight"] = {inner, kHidden};
   shapes["ffn_down_shexp.weight"] = {kHidden, inner};
@@ -274,8 +318,17 @@ std::string gguf_mixture(const std::string& architecture,
     shapes["attn_q_norm.weight"] = {head_dim};
     shapes["attn_k_norm.weight"] = {head_dim};
   }
+  if (architecture == "qwen2moe") {
+    const auto heads = static_cast<int64_t>(SmallModel::kHeads);
+    shapes["attn_q.bias"] = {heads * head_dim};
+    shapes["attn_k.bias"] = shapes["attn_v.bias"] = {head_dim};
+  }
   return model.file([&](GgufWriter& out) {
     out.u32(architecture + ".expert_count", kGgufExperts);
+    if (experts.contains("ffn_gate_shexp.weight") && architecture != "glm4moe") {
+      out.u32(architecture + ".expert_shared_feed_forward_length",
+              static_cast<uint32_t>(architecture == "qwen2moe" ? 24 : SmallModel::kInner));
+    }
     out.u32(architecture + ".expert_used_count", 2);
     if (architecture != "llama") out.u32(architecture + ".expert_feed_forward_length", 24);
     if (architecture == "glm4moe") out.u32("glm4moe.leading_dense_block_count", 0);
@@ -288,17 +341,21 @@ std::string gguf_mixture(const std::string& architecture,
 
 TEST(MixtureWeights, tensors_of_all_experts_in_gguf_of_another_shape_are_named) {
   TemporaryFolder folder;
-  for (const char* architecture : {"llama", "qwen3moe", "glm4moe"}) {
+  for (const char* architecture : {"llama", "granitemoe", "qwen2moe", "qwen3moe", "glm4moe"}) {
     SCOPED_TRACE(architecture);
     const std::map<std::string, TensorShape> right = gguf_expert_shapes(architecture);
     expect_loads(folder.write("m.gguf", gguf_mixture(architecture, right)));
     for (const auto& [name, shape] : right) {
+      // A gate may be a vector, or a matrix of one row.
+      const bool is_gate = name == "ffn_gate_inp_shexp.weight";
+      const TensorShape expected = is_gate ? TensorShape{1, shape.front()} : shape;
       for (const TensorShape& other : other_shapes(shape)) {
+        if (other == expected) continue;
         std::map<std::string, TensorShape> wrong = right;
         wrong.at(name) = other;
         expect_refusal(folder.write("m.gguf", gguf_mixture(architecture, wrong)),
                        ErrorCode::kInvalidArgument, "blk.0." + name,
-                       expecting(shape) + " (in m.gguf)");
+                       expecting(expected) + " (in m.gguf)");
       }
     }
   }

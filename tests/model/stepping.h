@@ -38,15 +38,16 @@ inline const std::vector<std::string>& family_models() {
       "gemma3",        "gemma3-caps",   "granite",           "olmo2",         "phi3",
       "phi3-longrope", "smollm3",       "llama-linear",      "qwen2-window",  "qwen3-yarn",
       "olmo3",         "ministral3",    "ministral3-vision", "gemma3-vision", "gemma4-shared",
-      "gemma4-alike",  "gemma4-vision", "gemma4-unified"};
+      "gemma4-alike",  "gemma4-vision", "gemma4-unified",    "granite4"};
   return names;
 }
 
 // Mixtures of experts.
 inline const std::vector<std::string>& mixture_models() {
-  static const std::vector<std::string> names = {"gemma4-moe", "glm4-moe",      "glm4-moe-plain",
-                                                 "gpt-oss",    "gpt-oss-mxfp4", "mixtral",
-                                                 "qwen3-moe",  "qwen3-moe-step"};
+  static const std::vector<std::string> names = {
+      "gemma4-moe",  "glm4-moe",           "glm4-moe-plain", "gpt-oss",       "gpt-oss-mxfp4",
+      "granite-moe", "granite-moe-shared", "granite4-moe",   "mixtral",       "olmoe",
+      "qwen2-moe",   "qwen2-moe-window",   "qwen3-moe",      "qwen3-moe-step"};
   return names;
 }
 

@@ -18,6 +18,7 @@
 #include "model/tokenizer/bpe_byte_alphabet.h"
 #include "model/weights_packing.h"
 #include "tests/model/gguf/k_blocks.h"
+#include "tests/model/gguf/write_config.h"
 #include "tests/model/safetensors_file.h"
 
 namespace cascade::testing {
@@ -167,106 +168,36 @@ PlainTensors with_joined_experts(const PlainTensors& tensors) {
   return joined;
 }
 
-std::string architecture_of(const ModelConfig& config) {
-  if (config.model_type == "mistral" || config.model_type == "mixtral") return "llama";
-  if (config.model_type == "gemma4_text") return "gemma4";
-  if (config.model_type == "glm4_moe") return "glm4moe";
-  if (config.model_type == "gpt_oss") return "gpt-oss";
-  if (config.model_type == "ministral3") return "mistral3";
-  if (config.model_type == "olmo3") return "olmo2";
-  if (config.model_type == "qwen3_moe") return "qwen3moe";
-  return config.model_type;
-}
-
-void write_mixture(const ModelConfig& config, GgufWriter& out) {
-  const std::string name = architecture_of(config);
-  const MixtureConfig& mixture = config.mixture;
-  const auto u32 = [&](const char* key, int value) {
-    out.u32(name + "." + key, static_cast<uint32_t>(value));
-  };
-  u32("expert_count", mixture.experts);
-  u32("expert_used_count", mixture.chosen);
-  if (name == "llama") return;
-  u32("expert_feed_forward_length", mixture.intermediate_size);
-  if (name != "glm4moe") return;
-  u32("expert_shared_count", mixture.shared_intermediate_size / mixture.intermediate_size);
-  u32("leading_dense_block_count", static_cast<int>(std::ranges::count(mixture.layers, false)));
-  u32("expert_group_count", mixture.groups);
-  u32("expert_group_used_count", mixture.chosen_groups);
-  u32("expert_gating_func", 2);
-  u32("nextn_predict_layers", config.draft_layers);
-  out.f32(name + ".expert_weights_scale", mixture.scale);
-  out.flag(name + ".expert_weights_norm", mixture.normalizes);
-}
-
-void write_yarn(const RopeConfig& rope, const std::string& name, GgufWriter& out) {
-  const std::string scaling = name + ".rope.scaling.";
-  out.text(scaling + "type", "yarn");
-  out.f32(scaling + "factor", static_cast<float>(rope.factor));
-  out.u32(scaling + "original_context_length", static_cast<uint32_t>(rope.original_context));
-  out.f32(scaling + "yarn_beta_fast", static_cast<float>(rope.beta_fast));
-  out.f32(scaling + "yarn_beta_slow", static_cast<float>(rope.beta_slow));
-}
-
-// The keys in which layers differ; a number stands for all layers.
-void write_gemma4(const ModelConfig& config, GgufWriter& out) {
-  const auto u32 = [&](const char* key, int value) {
-    out.u32(std::string("gemma4.") + key, static_cast<uint32_t>(value));
-  };
-  std::vector<int32_t> kv_heads, widths;
-  std::vector<uint8_t> slides;
-  int shared = 0;
-  for (int layer = 0; layer < config.layers; ++layer) {
-    const AttentionShape shape = config.attention_shape(layer);
-    const bool is_sliding = config.window[static_cast<size_t>(layer)] > 0;
-    kv_heads.push_back(shape.kv_heads);
-    widths.push_back(config.mlp_size(layer));
-    slides.push_back(is_sliding ? 1 : 0);
-    shared += shape.writes_kv ? 0 : 1;
-  }
-  for (const bool is_sliding : {false, true}) {
-    const auto at = std::ranges::find(slides, is_sliding ? 1 : 0) - slides.begin();
-    const int dim = config.attention_shape(static_cast<int>(at)).head_dim;
-    for (const char* key :
-         {"attention.key_length", "attention.value_length", "rope.dimension_count"}) {
-      u32((key + std::string(is_sliding ? "_swa" : "")).c_str(), dim);
+// Granite's matrices of gate and up as one of each, [.., n, k], and of down by the usual name.
+PlainTensors with_separate_inputs(const PlainTensors& tensors) {
+  constexpr std::string_view kInput = "input_linear", kOutput = "output_linear";
+  PlainTensors separate;
+  for (const auto& [name, tensor] : tensors) {
+    std::string other = name;
+    if (const size_t at = name.find(kOutput); at != std::string::npos) {
+      separate.emplace(other.replace(at, kOutput.size(), "down_proj"), tensor);
+      continue;
+    }
+    const size_t at = name.find(kInput);
+    if (at == std::string::npos) {
+      separate.emplace(name, tensor);
+      continue;
+    }
+    PlainTensor half = {tensor.shape, {}};
+    int64_t& rows = half.shape[half.shape.size() - 2];
+    rows /= 2;
+    const auto values = static_cast<ptrdiff_t>(rows * half.shape.back());
+    for (const bool is_up : {false, true}) {
+      half.values.clear();
+      for (auto from = tensor.values.begin(); from < tensor.values.end(); from += 2 * values) {
+        const auto begin = from + (is_up ? values : 0);
+        half.values.insert(half.values.end(), begin, begin + values);
+      }
+      other = name;
+      separate.emplace(other.replace(at, kInput.size(), is_up ? "up_proj" : "gate_proj"), half);
     }
   }
-  out.numbers("gemma4.attention.head_count_kv", GgufValueType::kI32, kv_heads);
-  out.numbers("gemma4.feed_forward_length", GgufValueType::kI32, widths);
-  out.numbers("gemma4.attention.sliding_window_pattern", GgufValueType::kBool, slides);
-  u32("attention.sliding_window", std::ranges::max(config.window));
-  u32("attention.shared_kv_layers", shared);
-  u32("embedding_length_per_layer_input", config.layer_input_size);
-  out.f32("gemma4.rope.freq_base", static_cast<float>(config.rope.theta));
-  out.f32("gemma4.rope.freq_base_swa", static_cast<float>(config.local_rope.theta));
-  if (config.logit_soft_cap > 0) out.f32("gemma4.final_logit_softcapping", config.logit_soft_cap);
-}
-
-void write_sizes(const ModelConfig& config, GgufWriter& out) {
-  const std::string name = architecture_of(config);
-  out.text("general.architecture", name).text("general.name", "converted");
-  const auto u32 = [&](const char* key, int value) {
-    out.u32(name + "." + key, static_cast<uint32_t>(value));
-  };
-  u32("block_count", config.layers + config.draft_layers);
-  u32("context_length", config.context_tokens_max);
-  u32("embedding_length", config.hidden_size);
-  u32("attention.head_count", config.query_heads);
-  out.f32(name + ".attention.layer_norm_rms_epsilon", config.rms_norm_eps);
-  if (config.mixture.experts > 0) write_mixture(config, out);
-  if (name == "gemma4") return write_gemma4(config, out);
-  u32("feed_forward_length", config.intermediate_size);
-  u32("attention.head_count_kv", config.kv_heads);
-  u32("attention.key_length", config.head_dim);
-  u32("attention.value_length", config.head_dim);
-  u32("rope.dimension_count", config.rope.rotary_dim(config.head_dim));
-  if (config.window.front() > 0) u32("attention.sliding_window", config.window.front());
-  out.f32(name + ".rope.freq_base", static_cast<float>(config.rope.theta));
-  if (config.rope.scaling == RopeScaling::kYarn) write_yarn(config.rope, name, out);
-  if (name != "mistral3") return;
-  out.f32(name + ".attention.temperature_scale", config.query_scale_beta);
-  out.f32(name + ".rope.scaling.yarn_log_multiplier", 1);
+  return separate;
 }
 
 struct TokenList {
@@ -389,7 +320,7 @@ void write_folder(const fs::path& from, const PlainTensors& tensors, const fs::p
 void write_metadata(const fs::path& folder, GgufWriter& out) {
   const Json config_json = read_document(folder / "config.json");
   const ModelConfig config = parse_model_config(config_json).value();
-  write_sizes(config, out);
+  write_config(config, out);
   const Json tokenizer = read_document(folder / "tokenizer.json");
   const TokenList list = tokens_of(tokenizer, static_cast<size_t>(config.vocab_size));
   out.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "qwen2");
@@ -414,19 +345,21 @@ void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, con
                         GgufWriter& out, size_t begin, size_t end) {
   const ModelConfig config = parse_model_config(read_document(folder / "config.json")).value();
   const std::string architecture = architecture_of(config);
-  const bool is_llama = architecture == "llama" || architecture == "mistral3";
+  const bool is_interleaved =
+      architecture == "llama" || architecture == "mistral3" || architecture == "granitemoe";
   size_t index = 0;
-  for (const auto& [name, tensor] : with_joined_experts(tensors)) {
+  for (const auto& [name, tensor] : with_separate_inputs(with_joined_experts(tensors))) {
     const size_t current = index++;
     if (current < begin || current >= end) continue;
     PlainTensor written = tensor;
-    if (is_llama && name.find("q_proj") != std::string::npos) {
+    if (is_interleaved && name.find("q_proj") != std::string::npos) {
       written = interleaved(tensor, config.query_heads);
-    } else if (is_llama && name.find("k_proj") != std::string::npos) {
+    } else if (is_interleaved && name.find("k_proj") != std::string::npos) {
       written = interleaved(tensor, config.kv_heads);
     }
     const GgmlType stored = is_matrix(tensor) ? type_of(name) : kGgmlF32;
-    const std::vector<uint64_t> dimensions(tensor.shape.rbegin(), tensor.shape.rend());
+    std::vector<uint64_t> dimensions(tensor.shape.rbegin(), tensor.shape.rend());
+    if (name.ends_with("shared_expert_gate.weight")) dimensions.pop_back();
     out.tensor(gguf_tensor_name(name, config.model_type).value(), dimensions, stored,
                encode_values(written.values, stored));
   }

@@ -131,7 +131,8 @@ INSTANTIATE_TEST_SUITE_P(Models, GgufFixture,
                          ::testing::Values("llama-mha", "llama3-rope", "mistral-swa", "qwen2-bias",
                                            "qwen3-gqa", "glm4-moe", "glm4-moe-plain", "mixtral",
                                            "qwen3-moe", "olmo3", "ministral3", "gemma4-shared",
-                                           "gemma4-alike", "gemma4-moe"),
+                                           "gemma4-alike", "gemma4-moe", "granite-moe",
+                                           "granite-moe-shared", "olmoe", "qwen2-moe"),
                          [](const auto& model) {
                            std::string name = model.param;
                            std::ranges::replace(name, '-', '_');

@@ -69,6 +69,19 @@ MINISTRAL3 = {
         "llama_4_scaling_beta": 0.1,
     },
 }
+GRANITE_MULTIPLIERS = {
+    "attention_multiplier": 0.2,
+    "embedding_multiplier": 3.0,
+    "residual_multiplier": 0.6,
+    "logits_scaling": 2.0,
+}
+GRANITE4 = {
+    **GRANITE_MULTIPLIERS,
+    "model_type": "granitemoehybrid",
+    "layer_types": ["full_attention"] * 3,
+    "shared_intermediate_size": 40,
+    "mamba_n_heads": 8,
+}
 GEMMA4 = {
     **COMMON,
     "model_type": "gemma4_text",
@@ -276,6 +289,72 @@ FURTHER = {
         "moe_intermediate_size": 24,
         "n_shared_experts": 1,
         "first_k_dense_replace": 0,
+        "norm_topk_prob": False,
+    },
+    # A gate for the expert that all tokens use; a dense layer among mixtures.
+    "qwen2-moe": {
+        **COMMON,
+        "model_type": "qwen2_moe",
+        "num_experts": 9,
+        "num_experts_per_tok": 3,
+        "moe_intermediate_size": 24,
+        "shared_expert_intermediate_size": 40,
+        "norm_topk_prob": False,
+        "mlp_only_layers": [1],
+    },
+    "qwen2-moe-window": {
+        **COMMON,
+        "model_type": "qwen2_moe",
+        "num_experts": 8,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 16,
+        "shared_expert_intermediate_size": 24,
+        "norm_topk_prob": True,
+        "qkv_bias": False,
+        "use_sliding_window": True,
+        "sliding_window": 40,
+        "max_window_layers": 1,
+    },
+    "granite-moe": {
+        **COMMON,
+        **GRANITE_MULTIPLIERS,
+        "model_type": "granitemoe",
+        "intermediate_size": 24,
+        "num_local_experts": 6,
+        "num_experts_per_tok": 2,
+    },
+    "granite-moe-shared": {
+        **COMMON,
+        **GRANITE_MULTIPLIERS,
+        "model_type": "granitemoeshared",
+        "intermediate_size": 16,
+        "shared_intermediate_size": 40,
+        "num_local_experts": 5,
+        "num_experts_per_tok": 3,
+        "attention_bias": True,
+    },
+    # Granite 4 without recurrent layers: dense, and a mixture whose layers do not rotate.
+    "granite4": {
+        **COMMON,
+        **GRANITE4,
+        "num_local_experts": 0,
+        "num_experts_per_tok": 0,
+        "position_embedding_type": "rope",
+    },
+    "granite4-moe": {
+        **COMMON,
+        **GRANITE4,
+        "intermediate_size": 24,
+        "num_local_experts": 6,
+        "num_experts_per_tok": 2,
+        "position_embedding_type": None,
+    },
+    "olmoe": {
+        **COMMON,
+        "model_type": "olmoe",
+        "intermediate_size": 24,
+        "num_experts": 10,
+        "num_experts_per_tok": 3,
         "norm_topk_prob": False,
     },
 }
