@@ -52,7 +52,7 @@ enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
 
 // How the tensors of experts are named (model/layer_weights.cc).
-enum class ExpertNames : uint8_t { kMlp, kQwen, kBlockSparse, kGranite, kJoined, kBesideMlp };
+enum class ExpertNames : uint8_t { kMlp, kQwen2, kBlockSparse, kGranite, kJoined, kBesideMlp };
 
 // Layers whose MLP is a mixture of experts: a router chooses a few of them for each token
 // (model/expert_choice.h).

@@ -61,7 +61,6 @@ constexpr std::array<ModelFamily, 21> kFamilies = {{
      .mixture = MixtureRule::kGranite},
     {.name = "granitemoehybrid",
      .attention_bias = BiasRule::kByKey,
-     .is_granite4 = true,
      .has_multipliers = true,
      .mixture = MixtureRule::kGranite4},
     {.name = "granitemoeshared",

@@ -68,7 +68,6 @@ struct ModelFamily {
   bool rotates_in_part = false;  // partial_rotary_factor counts
   double rotary_share = 1;       // if the file does not have partial_rotary_factor
   bool has_nope_layers = false;  // no_rope_layers, no_rope_layer_interval
-  bool is_granite4 = false;      // position_embedding_type, and layer_types that may be recurrent
   bool has_multipliers = false;  // granite's four
   bool has_qk_norm_key = false;  // use_qk_norm, absent: false
   bool attention_sinks = false;

@@ -35,16 +35,25 @@ Result<int> sliding_window(const Json& config, const ModelFamily& family) {
   return static_cast<int>(window);
 }
 
-// Which layers have the window (1 or 0 each), from layer_types. Precondition: `types` is not null.
-Result<std::vector<int>> layers_by_type(const Json& types, int layers) {
+// The names in layer_types, one for each layer.
+Result<std::vector<std::string>> read_types(const Json& types, int layers) {
   if (!types.is_array() || types.size() != static_cast<size_t>(layers)) {
     return invalid_argument("layer_types", "must be a list of num_hidden_layers (" +
                                                std::to_string(layers) + ") strings");
   }
-  std::vector<int> is_sliding;
+  std::vector<std::string> names;
   for (const Json& type : types) {
     if (!type.is_string()) return invalid_argument("layer_types", "must contain strings only");
-    const auto& name = type.get_ref<const std::string&>();
+    names.push_back(type.get<std::string>());
+  }
+  return names;
+}
+
+// Which layers have the window (1 or 0 each), from layer_types. Precondition: `types` is not null.
+Result<std::vector<int>> layers_by_type(const Json& types, int layers) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, read_types(types, layers));
+  std::vector<int> is_sliding;
+  for (const std::string& name : names) {
     if (name != kSliding && name != kFull) {
       return unsupported("layer_types", quote_text(name) +
                                             " is not supported (supported: full_attention, "
@@ -125,18 +134,15 @@ Status read_nope_layers(const Json& config, ModelConfig& out) {
 // Reads whether the layers rotate, and refuses layers that do not attend. Transformers 5 has other
 // names of the types than the files that were published before it.
 Status read_granite4_layers(const Json& config, ModelConfig& out) {
-  constexpr std::string_view kTypes = "layer_types", kPosition = "position_embedding_type";
-  const Json* types = find_field(config, kTypes);
-  if (types == nullptr || !types->is_array() || types->size() != out.layer_rope.size()) {
-    return invalid_argument(std::string(kTypes), "must be a list of num_hidden_layers (" +
-                                                     std::to_string(out.layers) + ") strings");
-  }
-  for (const Json& type : *types) {
-    if (type == kFull || type == "attention") continue;
-    return unsupported(std::string(kTypes),
-                       quote_text(type.is_string() ? type.get<std::string>() : type.dump()) +
-                           " is not supported: all layers must be \"attention\", since recurrent "
-                           "layers are not built");
+  constexpr std::string_view kPosition = "position_embedding_type";
+  const Json* types = find_field(config, "layer_types");
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   read_types(types == nullptr ? Json() : *types, out.layers));
+  for (const std::string& name : names) {
+    if (name == kFull || name == "attention") continue;
+    return unsupported("layer_types", quote_text(name) +
+                                          " is not supported (supported: attention, "
+                                          "full_attention; recurrent layers are not built)");
   }
   ASSIGN_OR_RETURN(const std::string position, optional_string(config, kPosition, "nope"));
   if (position == "rope") return {};
@@ -190,7 +196,9 @@ Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& o
   out.window.assign(layers, 0);
   out.layer_rope.assign(layers, LayerRope::kMain);
   if (family.has_nope_layers) RETURN_IF_ERROR(read_nope_layers(config, out));
-  if (family.is_granite4) RETURN_IF_ERROR(read_granite4_layers(config, out));
+  if (family.mixture == MixtureRule::kGranite4) {
+    RETURN_IF_ERROR(read_granite4_layers(config, out));
+  }
   if (family.windows == WindowRule::kNone) return {};
   ASSIGN_OR_RETURN(const int window, sliding_window(config, family));
   const Json* types = find_field(config, "layer_types");

@@ -85,14 +85,14 @@ Status read_qwen(const Json& config, int layers, MixtureConfig& out) {
   return {};
 }
 
-// The mixture of Qwen 1.5 and 2, with an expert that all tokens use by a gate of its own.
+// Reads the mixture of Qwen 1.5 and 2. The weight of its shared expert is the sigmoid of a gate.
 Status read_qwen2(const Json& config, int layers, MixtureConfig& out) {
   RETURN_IF_ERROR(read_qwen(config, layers, out));
   constexpr std::string_view kShared = "shared_expert_intermediate_size";
   ASSIGN_OR_RETURN(const int64_t size, required_int(config, kShared, 1, kExpertSizeMax));
   ASSIGN_OR_RETURN(out.shared_intermediate_size, checked_width(kShared, size));
   out.shared_gate = true;
-  out.names = ExpertNames::kQwen;
+  out.names = ExpertNames::kQwen2;
   return {};
 }
 
@@ -119,15 +119,15 @@ Status read_granite(const Json& config, const ModelFamily& family, ModelConfig& 
                      optional_int(config, kShared, least, kExpertSizeMax, fallback));
     ASSIGN_OR_RETURN(out.shared_intermediate_size, checked_width(kShared, shared));
   }
+  out.names = ExpertNames::kGranite;
   if (experts == 0) {
-    model.intermediate_size = out.shared_intermediate_size;
+    model.intermediate_size = std::exchange(out.shared_intermediate_size, 0);
     return {};
   }
   out.experts = static_cast<int>(experts);
   out.layers.assign(static_cast<size_t>(model.layers), true);
   out.intermediate_size = model.intermediate_size;
   out.normalizes = true;  // the softmax is over the chosen experts
-  out.names = ExpertNames::kGranite;
   return {};
 }
 
@@ -230,10 +230,7 @@ Status read_mixture(const Json& config, const ModelFamily& family, ModelConfig& 
     case MixtureRule::kGptOss: RETURN_IF_ERROR(read_gpt_oss(config, out, mixture)); break;
     case MixtureRule::kGranite:
     case MixtureRule::kGraniteShared:
-    case MixtureRule::kGranite4:
-      RETURN_IF_ERROR(read_granite(config, family, out, mixture));
-      if (mixture.layers.empty()) return {};
-      break;
+    case MixtureRule::kGranite4: RETURN_IF_ERROR(read_granite(config, family, out, mixture)); break;
     case MixtureRule::kMixtral:
       RETURN_IF_ERROR(read_mixtral(config, out.layers, out.intermediate_size, mixture));
       break;
@@ -241,8 +238,10 @@ Status read_mixture(const Json& config, const ModelFamily& family, ModelConfig& 
     case MixtureRule::kQwen: RETURN_IF_ERROR(read_qwen(config, out.layers, mixture)); break;
     case MixtureRule::kQwen2: RETURN_IF_ERROR(read_qwen2(config, out.layers, mixture)); break;
   }
-  ASSIGN_OR_RETURN(mixture.chosen, count(config, chosen, kExpertsMax));
-  RETURN_IF_ERROR(check_groups(mixture, chosen));
+  if (!mixture.layers.empty()) {
+    ASSIGN_OR_RETURN(mixture.chosen, count(config, chosen, kExpertsMax));
+    RETURN_IF_ERROR(check_groups(mixture, chosen));
+  }
   out.mixture = std::move(mixture);
   return {};
 }

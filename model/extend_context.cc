@@ -35,6 +35,10 @@ Result<int64_t> original_context(const ContextExtension& extension, const ModelC
 }  // namespace
 
 Status extend_context(const ContextExtension& extension, ModelConfig& config) {
+  if (std::ranges::count(config.layer_rope, LayerRope::kNone) == config.layers) {
+    return unsupported("rope_scaling",
+                       "has no effect: no layer of the model rotates; leave it out");
+  }
   ASSIGN_OR_RETURN(const int64_t original, original_context(extension, config));
   const bool is_yarn = extension.type == ContextExtension::Type::kYarn;
   Json rope = {{"rope_type", is_yarn ? "yarn" : "linear"},

@@ -24,6 +24,7 @@ struct MixtureNames {
   std::string_view gate, up, down;                       // of an expert
   std::string_view fused_gate_up = {}, fused_down = {};  // of all experts, after `experts`
   std::string_view shared = {};                          // before the matrices of the shared expert
+  std::string_view shared_gate = {};
 };
 constexpr MixtureNames kMlpNames = {.router = "mlp.gate",
                                     .experts = "mlp.experts.",
@@ -33,27 +34,28 @@ constexpr MixtureNames kMlpNames = {.router = "mlp.gate",
                                     .fused_gate_up = "gate_up_proj",
                                     .fused_down = "down_proj",
                                     .shared = "mlp.shared_experts."};
-constexpr MixtureNames kQwenNames = {.router = "mlp.gate",
-                                     .experts = "mlp.experts.",
-                                     .gate = "gate_proj",
-                                     .up = "up_proj",
-                                     .down = "down_proj",
-                                     .fused_gate_up = "gate_up_proj",
-                                     .fused_down = "down_proj",
-                                     .shared = "mlp.shared_expert."};
+constexpr MixtureNames kQwen2Names = [] {
+  MixtureNames names = kMlpNames;
+  names.shared = "mlp.shared_expert.";
+  names.shared_gate = "mlp.shared_expert_gate";
+  return names;
+}();
 constexpr MixtureNames kBlockSparseNames = {.router = "block_sparse_moe.gate",
                                             .experts = "block_sparse_moe.experts.",
                                             .gate = "w1",
                                             .up = "w3",
                                             .down = "w2"};
+// Granite's matrix of gate and up, one after the other, and the one of down.
+constexpr std::string_view kInputLinear = "input_linear.weight";
+constexpr std::string_view kOutputLinear = "output_linear.weight";
 // GGUF files have gate and up apart.
 constexpr MixtureNames kGraniteNames = {.router = "block_sparse_moe.router.layer",
                                         .experts = "block_sparse_moe.",
                                         .gate = "gate_proj",
                                         .up = "up_proj",
                                         .down = "down_proj",
-                                        .fused_gate_up = "input_linear.weight",
-                                        .fused_down = "output_linear.weight",
+                                        .fused_gate_up = kInputLinear,
+                                        .fused_down = kOutputLinear,
                                         .shared = "shared_mlp."};
 constexpr MixtureNames kJoinedNames = {.router = "mlp.router",
                                        .experts = "mlp.experts.",
@@ -71,7 +73,7 @@ constexpr MixtureNames kBesideMlpNames = {.router = "router.proj",
 const MixtureNames& names_of(ExpertNames names) {
   switch (names) {
     case ExpertNames::kMlp: return kMlpNames;
-    case ExpertNames::kQwen: return kQwenNames;
+    case ExpertNames::kQwen2: return kQwen2Names;
     case ExpertNames::kBlockSparse: return kBlockSparseNames;
     case ExpertNames::kGranite: return kGraniteNames;
     case ExpertNames::kJoined: return kJoinedNames;
@@ -136,18 +138,16 @@ Status find_attention(PackingPlan& plan, const std::string& prefix, const Attent
   return plan.stacked({linear(prefix + "o_proj", hidden, config.output_bias)}, q_size, w.output);
 }
 
-// What Granite's files call the matrix of gate and up, and the one of down.
-constexpr std::string_view kInputLinear = "input_linear", kOutputLinear = "output_linear";
-
 // A gated MLP of `inner` channels.
 Status find_mlp(PackingPlan& plan, const std::string& prefix, int inner, StackedMatrix& gate_up,
                 StackedMatrix& down) {
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size;
-  const std::string input = prefix + std::string(kInputLinear) + ".weight";
-  if (plan.has(input)) {
+  // GGUF files have the usual names.
+  if (prefix.ends_with(kGraniteNames.shared) && !plan.has(prefix + "gate_proj.weight")) {
+    const std::string input = prefix + std::string(kInputLinear);
     RETURN_IF_ERROR(plan.fused(input, {inner, inner}, hidden, gate_up));
-    return plan.stacked({linear(prefix + std::string(kOutputLinear), hidden, false)}, inner, down);
+    return plan.stacked({{prefix + std::string(kOutputLinear), hidden}}, inner, down);
   }
   if (config.fused_projections) {
     RETURN_IF_ERROR(plan.fused(prefix + "gate_up_proj.weight", {inner, inner}, hidden, gate_up));
@@ -253,13 +253,16 @@ Status find_beside_mlp(PackingPlan& plan, const std::string& prefix, MixtureWeig
 
 Status find_routed_experts(PackingPlan& plan, const std::string& experts, const MixtureNames& names,
                            MixtureWeights& w) {
-  const bool has_fused = !names.fused_gate_up.empty();
-  if (has_fused && plan.has(experts + std::string(names.fused_gate_up))) {
+  const ExpertNames kind = plan.config().mixture.names;
+  // GGUF files have three tensors in all mixtures.
+  const bool has_three = are_joined(plan, experts, names);
+  if (kind == ExpertNames::kJoined && !has_three) return find_joined_experts(plan, experts, w);
+  // Granite's folders always have fused experts; those of some other mixtures may.
+  const bool has_fused =
+      !names.fused_gate_up.empty() && plan.has(experts + std::string(names.fused_gate_up));
+  if (has_fused || (kind == ExpertNames::kGranite && !has_three)) {
     return find_fused_experts(plan, experts, names, w);
   }
-  // GGUF files of gpt-oss have three tensors, as those of other mixtures.
-  const bool is_gpt_oss = plan.config().mixture.names == ExpertNames::kJoined;
-  if (is_gpt_oss && !are_joined(plan, experts, names)) return find_joined_experts(plan, experts, w);
   return find_experts(plan, experts, names, w);
 }
 
@@ -270,7 +273,7 @@ Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights
   const std::string router = prefix + std::string(names.router);
   std::vector<Part> routers = {linear(router, mixture.experts, mixture.router_bias)};
   if (mixture.shared_gate) {
-    routers.push_back(linear(prefix + "mlp.shared_expert_gate", 1, false));
+    routers.push_back(linear(prefix + std::string(names.shared_gate), 1, false));
   }
   RETURN_IF_ERROR(plan.exact(routers, config.hidden_size, w.router));
   if (mixture.choice_bias) {
@@ -318,11 +321,10 @@ Status find_layer(PackingPlan& plan, int index, LayerWeights& w) {
     RETURN_IF_ERROR(find_mixture(plan, prefix, *w.mixture));
     if (!config.mixture.beside_mlp) return {};
   }
-  // Granite 4 calls the MLP of a model without experts a shared one.
-  const std::string shared = prefix + std::string(kGraniteNames.shared);
-  const bool is_shared = plan.has(shared + std::string(kInputLinear) + ".weight");
-  return find_mlp(plan, is_shared ? shared : prefix + "mlp.", config.mlp_size(index), w.gate_up,
-                  w.down);
+  // Granite 4 without experts calls its MLP the shared one.
+  const bool is_granite4 = config.mixture.names == ExpertNames::kGranite;
+  const std::string mlp = prefix + std::string(is_granite4 ? kGraniteNames.shared : "mlp.");
+  return find_mlp(plan, mlp, config.mlp_size(index), w.gate_up, w.down);
 }
 
 }  // namespace cascade

@@ -42,22 +42,18 @@ constexpr std::array<Architecture, 16> kArchitectures = {{
 }};
 
 // A key after "ARCHITECTURE." that asks for a computation. The architecture `architecture` does it
-// (empty: none does), and `config` is the key's name in a configuration; architectures without an
-// entry for the key refuse it.
+// (empty: none does; "granite" stands for granitemoe, too), and `config` is the key's name in a
+// configuration; architectures without an entry for the key refuse it.
 struct Computed {
   std::string_view gguf;
   std::string_view config = {};
   std::string_view architecture = {};
 };
-constexpr std::array<Computed, 17> kComputed = {{
+constexpr std::array<Computed, 13> kComputed = {{
     {"attention.scale", "attention_multiplier", "granite"},
-    {"attention.scale", "attention_multiplier", "granitemoe"},
     {"embedding_scale", "embedding_multiplier", "granite"},
-    {"embedding_scale", "embedding_multiplier", "granitemoe"},
     {"residual_scale", "residual_multiplier", "granite"},
-    {"residual_scale", "residual_multiplier", "granitemoe"},
     {"logit_scale", "logits_scaling", "granite"},
-    {"logit_scale", "logits_scaling", "granitemoe"},
     {"attn_logit_softcapping", "attn_logit_softcapping", "gemma3"},
     {"final_logit_softcapping", "final_logit_softcapping", "gemma3"},
     {"final_logit_softcapping", "final_logit_softcapping", "gemma4"},
@@ -190,7 +186,8 @@ class ConfigReader {
 
   bool is_granite() const { return architecture_ == "granite" || architecture_ == "granitemoe"; }
 
-  // Granite 4 has models that do not rotate; their files say so in a key that all others have true.
+  // As in llama.cpp, a file whose rope.scaling.finetuned is false does not rotate; without the key
+  // it does.
   Status read_granite(ModelConfig& config) const {
     if (!config_.contains("attention_multiplier")) {
       config.attention_scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim));
@@ -200,9 +197,12 @@ class ConfigReader {
     return {};
   }
 
+  bool is_computed(const Computed& computed) const {
+    return computed.architecture == (is_granite() ? "granite" : architecture_);
+  }
   bool computes(std::string_view gguf_name) const {
     return std::ranges::any_of(kComputed, [&](const Computed& computed) {
-      return computed.gguf == gguf_name && computed.architecture == architecture_;
+      return computed.gguf == gguf_name && is_computed(computed);
     });
   }
 
@@ -225,7 +225,7 @@ class ConfigReader {
 
   Status read_scales() {
     for (const Computed& computed : kComputed) {
-      if (computed.architecture != architecture_) continue;
+      if (!is_computed(computed)) continue;
       RETURN_IF_ERROR(copy_number(computed.gguf, computed.config));
     }
     return {};
@@ -245,7 +245,10 @@ class ConfigReader {
   Status read_layer_sizes() {
     // In gpt-oss the size of the experts is the only one.
     RETURN_IF_ERROR(copy_whole("intermediate_size", architecture_ != "gpt-oss"));
-    RETURN_IF_ERROR(copy_whole("num_key_value_heads", false));
+    const char* const kv_heads = "num_key_value_heads";
+    ASSIGN_OR_RETURN(const auto heads,
+                     metadata_.whole_of_layers(key_of(kv_heads), INT64_MIN, kAny));
+    if (heads) config_[kv_heads] = *heads;
     return copy_whole("head_dim", false);
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -24,16 +25,17 @@ struct FixedKey {
   std::string_view name;
   std::array<int64_t, 2> values;
 };
-constexpr std::string_view kSharedSize = "expert_shared_feed_forward_length";
-// For a router that takes the softmax, and nothing more: no groups, no experts that all tokens use,
-// no dense layers. 0 stands for a feature that is not there.
-constexpr std::array<FixedKey, 5> kPlainRouter = {{
+// For a router that takes the softmax, and nothing more: no groups, no dense layers before it. 0
+// stands for a feature that is not there.
+constexpr std::array<FixedKey, 4> kPlainRouter = {{
     {"expert_group_count", {0, 1}},
     {"expert_shared_count", {0, 0}},
-    {kSharedSize, {0, 0}},
     {"leading_dense_block_count", {0, 0}},
     {"interleave_moe_layer_step", {0, 1}},
 }};
+// The channels of an expert that all tokens use.
+constexpr std::string_view kSharedSize = "expert_shared_feed_forward_length";
+constexpr std::array<FixedKey, 1> kNoShared = {{{kSharedSize, {0, 0}}}};
 
 class MixtureReader {
  public:
@@ -58,6 +60,7 @@ class MixtureReader {
     if (architecture_ == "granitemoe") return read_granite();
     if (architecture_ == "qwen2moe") return read_qwen2();
     RETURN_IF_ERROR(check_plain_router(kSoftmax));
+    RETURN_IF_ERROR(check_fixed(kNoShared));
     if (architecture_ == "olmoe") return read_normalisation();
     RETURN_IF_ERROR(check_normalised());
     if (architecture_ == "qwen3moe") return read_qwen();
@@ -87,19 +90,22 @@ class MixtureReader {
                                                       std::to_string(*value));
   }
 
-  // Checks that the router does not scale its weights, and that the keys of kPlainRouter have
-  // values that are known. `shared_size`: the file may have expert_shared_feed_forward_length.
-  Status check_plain_router(int64_t function, bool shared_size = false) const {
-    RETURN_IF_ERROR(check_gating(
-        function, function == kSoftmax ? "softmax" : "softmax of those that are chosen"));
-    for (const auto& [name, values] : kPlainRouter) {
-      if (shared_size && name == kSharedSize) continue;
+  Status check_fixed(std::span<const FixedKey> keys) const {
+    for (const auto& [name, values] : keys) {
       ASSIGN_OR_RETURN(const auto value, metadata_.whole(key(name), INT64_MIN, kAnyNumber));
       if (std::ranges::count(values, value.value_or(0)) != 0) continue;
       return unsupported(key(name), "must be " + std::to_string(values.back()) +
                                         " in architecture " + architecture_ + ", got " +
                                         std::to_string(*value));
     }
+    return {};
+  }
+
+  // The router does not scale its weights.
+  Status check_plain_router(int64_t function) const {
+    RETURN_IF_ERROR(check_gating(
+        function, function == kSoftmax ? "softmax" : "softmax of those that are chosen"));
+    RETURN_IF_ERROR(check_fixed(kPlainRouter));
     ASSIGN_OR_RETURN(const auto scale, metadata_.number(key("expert_weights_scale")));
     if (scale.value_or(1) != 1 && *scale != 0) {
       return unsupported(key("expert_weights_scale"), "must be 1 in architecture " + architecture_);
@@ -111,7 +117,7 @@ class MixtureReader {
     if (is_normalised) return {};
     return unsupported(key("expert_weights_norm"), "must be true in architecture " + architecture_);
   }
-  // Files do not say whether weights are normalised; in these architectures they are not.
+  // Weights are not normalised in these architectures, unless the file says so.
   Status read_normalisation() {
     ASSIGN_OR_RETURN(config_["norm_topk_prob"],
                      metadata_.flag_or(key("expert_weights_norm"), false));
@@ -120,20 +126,28 @@ class MixtureReader {
 
   // Sizes that old files leave out follow from that of a dense layer.
   Status read_qwen2() {
-    RETURN_IF_ERROR(check_plain_router(kSoftmax, true));
+    RETURN_IF_ERROR(check_plain_router(kSoftmax));
     RETURN_IF_ERROR(read_normalisation());
     const auto dense = config_["intermediate_size"].get<int64_t>();
-    config_["moe_intermediate_size"] =
-        dense / std::max(config_["num_experts_per_tok"].get<int64_t>(), int64_t{1});
     config_["shared_expert_intermediate_size"] = dense;
-    RETURN_IF_ERROR(copy("expert_feed_forward_length", "moe_intermediate_size", false));
+    if (metadata_.contains(key("expert_feed_forward_length"))) {
+      RETURN_IF_ERROR(copy("expert_feed_forward_length", "moe_intermediate_size", true));
+    } else {
+      const auto used = config_["num_experts_per_tok"].get<int64_t>();
+      if (used < 1 || dense % used != 0) {
+        return not_found(key("expert_feed_forward_length"),
+                         "is missing, and expert_used_count, " + std::to_string(used) +
+                             ", does not divide feed_forward_length, " + std::to_string(dense));
+      }
+      config_["moe_intermediate_size"] = dense / used;
+    }
     RETURN_IF_ERROR(copy(kSharedSize, "shared_expert_intermediate_size", false));
     read_dense_layers();
     return {};
   }
 
   Status read_granite() {
-    RETURN_IF_ERROR(check_plain_router(kSoftmax, true));
+    RETURN_IF_ERROR(check_plain_router(kSoftmax));
     RETURN_IF_ERROR(check_normalised());
     RETURN_IF_ERROR(copy(kSharedSize, "shared_intermediate_size", false));
     if (config_.contains("shared_intermediate_size")) config_["model_type"] = "granitemoeshared";
@@ -164,11 +178,13 @@ class MixtureReader {
     RETURN_IF_ERROR(copy("expert_used_count", "top_k_experts", true));
     RETURN_IF_ERROR(copy("expert_feed_forward_length", "moe_intermediate_size", true));
     RETURN_IF_ERROR(check_plain_router(kSoftmax));
+    RETURN_IF_ERROR(check_fixed(kNoShared));
     return check_normalised();
   }
 
   Status read_gpt_oss() {
     RETURN_IF_ERROR(check_plain_router(kSoftmaxOfChosen));
+    RETURN_IF_ERROR(check_fixed(kNoShared));
     RETURN_IF_ERROR(check_normalised());
     return copy("expert_feed_forward_length", "intermediate_size", true);
   }

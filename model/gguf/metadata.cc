@@ -117,6 +117,20 @@ Result<std::optional<int64_t>> GgufMetadata::whole(std::string_view key, int64_t
   return std::optional(number);
 }
 
+Result<std::optional<int64_t>> GgufMetadata::whole_of_layers(std::string_view key, int64_t min,
+                                                             int64_t max) const {
+  const GgufValue* value = find(key);
+  if (value == nullptr || !std::holds_alternative<GgufArray>(*value)) return whole(key, min, max);
+  ASSIGN_OR_RETURN(const std::vector<int32_t> list, wholes(key));
+  if (list.empty()) return invalid_argument(std::string(key), "must not be an empty list");
+  const int32_t first = list.front();
+  if (std::ranges::count(list, first) != static_cast<ptrdiff_t>(list.size())) {
+    return unsupported(std::string(key), "must be the same number for all layers");
+  }
+  if (first < min || first > max) return out_of_range(key, min, max, std::to_string(first));
+  return std::optional<int64_t>(first);
+}
+
 Result<int64_t> GgufMetadata::required_whole(std::string_view key, int64_t min, int64_t max) const {
   ASSIGN_OR_RETURN(const std::optional<int64_t> value, whole(key, min, max));
   if (!value) return absent(key);

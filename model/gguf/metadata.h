@@ -65,6 +65,9 @@ class GgufMetadata {
   // A whole number in [min, max], of any whole type.
   Result<std::optional<int64_t>> whole(std::string_view key, int64_t min, int64_t max) const;
   Result<int64_t> required_whole(std::string_view key, int64_t min, int64_t max) const;
+  // The same; also a list with that number for every layer. kUnsupported if its numbers differ.
+  Result<std::optional<int64_t>> whole_of_layers(std::string_view key, int64_t min,
+                                                 int64_t max) const;
   // A finite number, whole or not.
   Result<std::optional<double>> number(std::string_view key) const;
   Result<bool> flag_or(std::string_view key, bool fallback) const;

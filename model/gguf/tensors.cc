@@ -232,7 +232,7 @@ Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
   const std::string key = architecture + ".attention.head_count";
   ASSIGN_OR_RETURN(int64_t heads, metadata.required_whole(key, 1, kHeadsMax));
   if (is_key) {
-    ASSIGN_OR_RETURN(const auto kv_heads, metadata.whole(key + "_kv", 1, kHeadsMax));
+    ASSIGN_OR_RETURN(const auto kv_heads, metadata.whole_of_layers(key + "_kv", 1, kHeadsMax));
     heads = kv_heads.value_or(heads);
   }
   const auto rows = static_cast<int64_t>(tensor.dimensions.back());

@@ -32,8 +32,8 @@ def family(model_type):
 
 
 qwen, mixtral, glm, gpt_oss = map(family, ("qwen3_moe", "mixtral", "glm4_moe", "gpt_oss"))
-qwen2, olmoe, granite, granite4 = map(
-    family, ("qwen2_moe", "olmoe", "granitemoeshared", "granitemoehybrid"))
+qwen2, olmoe, granite3, granite, granite4 = map(
+    family, ("qwen2_moe", "olmoe", "granitemoe", "granitemoeshared", "granitemoehybrid"))
 ATTENTION = ["attention"] * 3
 
 
@@ -53,8 +53,8 @@ def taken():
         "ok-glm4-moe-all-layers-dense": glm(first_k_dense_replace=(1 << 31) - 1),
         "ok-qwen2-moe": qwen2(shared_expert_intermediate_size=40, qkv_bias=False,
                               use_sliding_window=True, sliding_window=64, max_window_layers=1),
-        "ok-olmoe": olmoe(clip_qkv=None, norm_topk_prob=True),
-        "ok-granite-moe": granite(num_local_experts=5, attention_multiplier=0.2),
+        "ok-olmoe": olmoe(norm_topk_prob=True),
+        "ok-granite-moe": granite3(num_local_experts=5, attention_multiplier=0.2),
         "ok-granite-moe-shared": granite(shared_intermediate_size=40),
         "ok-granite-4": granite4(layer_types=ATTENTION, position_embedding_type="rope",
                                  num_local_experts=0, num_experts_per_tok=0),
@@ -190,7 +190,7 @@ def begun(architecture, changes):
 
 def tensors_of(architecture):
     """Name -> shape, the width of rows first."""
-    inner = INNER if architecture in ("llama", "granitemoe") else EXPERT_INNER
+    inner = INNER if architecture in ("llama", "granitemoe", "olmoe") else EXPERT_INNER
     shapes = {
         "token_embd.weight": (HIDDEN, TOKENS), "output_norm.weight": (HIDDEN,),
         "blk.0.attn_norm.weight": (HIDDEN,),
@@ -217,6 +217,12 @@ def tensors_of(architecture):
         "blk.0.ffn_up_shexp.weight": (HIDDEN, EXPERT_INNER),
         "blk.0.ffn_down_shexp.weight": (EXPERT_INNER, HIDDEN),
     }
+    if architecture == "olmoe":
+        return shapes | {
+            "blk.0.ffn_norm.weight": (HIDDEN,),
+            "blk.0.attn_q_norm.weight": (HEADS * HEAD_DIM,),
+            "blk.0.attn_k_norm.weight": (HEAD_DIM,),
+        }
     if architecture == "granitemoe":
         return shapes | shared | {"blk.0.ffn_norm.weight": (HIDDEN,)}
     if architecture == "qwen2moe":
@@ -316,6 +322,7 @@ def gguf():
         "ok-qwen2moe": model("qwen2moe", ["q8_0", "q4_0"], draw),
         "ok-qwen2moe-of-a-wide-gate": model("qwen2moe", small, draw, {GATE: (HIDDEN, 2)}),
         "ok-qwen2moe-without-gate": model("qwen2moe", small, draw, {GATE: None}),
+        "ok-olmoe": model("olmoe", ["q8_0", "q4_0"], draw),
         "ok-granitemoe": model("granitemoe", ["q4_0", "q8_0", "iq4_nl"], draw),
         "ok-llama-of-experts": model("llama", ["q4_0", "q5_1", "q4_0"], draw),
         "ok-gpt-oss": model("gpt-oss", ["mxfp4", "q4_0", "mxfp4"], draw),

@@ -43,6 +43,17 @@ TEST(ExtendContext, gives_what_the_same_scaling_in_the_files_gives) {
   EXPECT_EQ(extended(plain, {Type::kLinear, 2.5, 0}), parsed_config(scaled_file(linear, 10'240)));
 }
 
+TEST(ExtendContext, is_refused_for_a_model_that_does_not_rotate) {
+  ModelConfig config = parsed_config(minimal_config());
+  config.layer_rope.assign(config.layer_rope.size(), LayerRope::kNone);
+  const ModelConfig before = config;
+  const Status status = extend_context({Type::kYarn, 4, 0}, config);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().field, "rope_scaling");
+  EXPECT_NE(status.error().message.find("no layer of the model rotates"), std::string::npos);
+  EXPECT_EQ(config, before);
+}
+
 TEST(ExtendContext, replaces_a_yarn_scaling_and_keeps_its_original_context) {
   const Json two = {{"rope_type", "yarn"},
                     {"rope_theta", 10000.0},

@@ -123,32 +123,76 @@ TEST(MixtureWeights, gates_and_fused_experts_of_another_shape_are_named) {
                                          "model.layers.2.shared_mlp.output_linear.weight"});
 }
 
+TEST(MixtureWeights, missing_tensors_of_granite_are_named_as_its_folders_have_them) {
+  const std::string layer = "model.layers.1.";
+  TemporaryFolder folder;
+  for (const auto& [fixture, tensors] :
+       {std::pair("granite-moe-shared",
+                  std::vector<std::string>{"block_sparse_moe.router.layer.weight",
+                                           "block_sparse_moe.input_linear.weight",
+                                           "block_sparse_moe.output_linear.weight",
+                                           "shared_mlp.input_linear.weight",
+                                           "shared_mlp.output_linear.weight"}),
+        {"granite4", {"shared_mlp.input_linear.weight", "shared_mlp.output_linear.weight"}}}) {
+    const PlainTensors right = read_tensors(model_dir(fixture));
+    for (const std::string& name : tensors) {
+      PlainTensors fewer = right;
+      ASSERT_EQ(fewer.erase(layer + name), 1u);
+      write_folder(model_dir(fixture), fewer, folder.path());
+      expect_refusal(folder.path(), ErrorCode::kNotFound, layer + name,
+                     "is not in the model's files");
+    }
+  }
+}
+
+TEST(MixtureWeights, names_of_granite_are_no_names_of_others) {
+  const fs::path source = model_dir("llama-linear");
+  PlainTensors tensors = read_tensors(source);
+  const std::string mlp = "model.layers.0.mlp.";
+  PlainTensor input = tensors.at(mlp + "gate_proj.weight");
+  input.shape.front() *= 2;
+  input.values.resize(input.values.size() * 2);
+  tensors["model.layers.0.shared_mlp.input_linear.weight"] = input;
+  TemporaryFolder folder;
+  write_folder(source, tensors, folder.path());
+  expect_refusal(folder.path(), ErrorCode::kUnsupported,
+                 "model.layers.0.shared_mlp.input_linear.weight", "does not use it");
+}
+
+// The tensors of a layer's experts as two, which hold all of them.
+void fuse_experts(PlainTensors& tensors, const std::string& experts) {
+  PlainTensor gate_up, down;
+  for (int64_t expert = 0;; ++expert) {
+    const std::string one = experts + std::to_string(expert) + ".";
+    if (!tensors.contains(one + "gate_proj.weight")) break;
+    for (const auto& [part, into] :
+         {std::pair("gate_proj", &gate_up), {"up_proj", &gate_up}, {"down_proj", &down}}) {
+      const PlainTensor found = tensors.extract(one + part + ".weight").mapped();
+      into->shape = {expert + 1, found.shape[0], found.shape[1]};
+      into->values.insert(into->values.end(), found.values.begin(), found.values.end());
+    }
+  }
+  gate_up.shape[1] *= 2;
+  tensors[experts + "gate_up_proj"] = gate_up;
+  tensors[experts + "down_proj"] = down;
+}
+
 // Transformers 5 has an expert's gate and up in one tensor while it computes.
 TEST(MixtureWeights, experts_as_slices_of_two_tensors_are_those_that_have_tensors_each) {
-  const fs::path source = model_dir("qwen2-moe");
-  PlainTensors joined = read_tensors(source);
-  for (const char* layer : {"0", "2"}) {
-    const std::string experts = "model.layers." + std::string(layer) + ".mlp.experts.";
-    PlainTensor gate_up{{9, 48, 32}, {}}, down{{9, 32, 24}, {}};
-    for (int expert = 0; expert < 9; ++expert) {
-      const std::string one = experts + std::to_string(expert) + ".";
-      for (const auto& [part, into] :
-           {std::pair("gate_proj", &gate_up), {"up_proj", &gate_up}, {"down_proj", &down}}) {
-        const auto found = joined.extract(one + part + ".weight");
-        ASSERT_FALSE(found.empty());
-        const std::vector<float>& values = found.mapped().values;
-        into->values.insert(into->values.end(), values.begin(), values.end());
-      }
+  for (const char* fixture : {"qwen2-moe", "qwen3-moe", "olmoe"}) {
+    const fs::path source = model_dir(fixture);
+    PlainTensors tensors = read_tensors(source);
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::string experts = "model.layers." + std::to_string(layer) + ".mlp.experts.";
+      if (tensors.contains(experts + "0.up_proj.weight")) fuse_experts(tensors, experts);
     }
-    joined[experts + "gate_up_proj"] = gate_up;
-    joined[experts + "down_proj"] = down;
+    TemporaryFolder folder;
+    write_folder(source, tensors, folder.path());
+    const auto fused = load_mixture(WeightType::kF32, folder.path());
+    ASSERT_TRUE(fused.ok()) << fused.error().to_string();
+    EXPECT_EQ(testing::last_logits(**fused),
+              testing::last_logits(**load_mixture(WeightType::kF32, source)));
   }
-  TemporaryFolder folder;
-  write_folder(source, joined, folder.path());
-  const auto fused = load_mixture(WeightType::kF32, folder.path());
-  ASSERT_TRUE(fused.ok()) << fused.error().to_string();
-  EXPECT_EQ(testing::last_logits(**fused),
-            testing::last_logits(**load_mixture(WeightType::kF32, source)));
 }
 
 TEST(MixtureWeights, an_expert_too_few_or_too_many_is_named) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "model/gguf/model.h"
 #include "tests/model/gguf/small_model.h"
@@ -44,7 +46,7 @@ TEST(GgufMixture, of_qwen2_has_sizes_that_follow_from_a_dense_layer_if_the_file_
                             .intermediate_size = SmallModel::kInner / 2,
                             .shared_intermediate_size = SmallModel::kInner,
                             .shared_gate = true,
-                            .names = ExpertNames::kQwen};
+                            .names = ExpertNames::kQwen2};
   EXPECT_EQ(config->mixture, expected);
   const auto stated = mixture_of("qwen2moe", [](GgufWriter& out) {
     out.u32("qwen2moe.expert_feed_forward_length", 24);
@@ -89,6 +91,7 @@ TEST(GgufMixture, of_olmoe_does_not_normalise_unless_told_so) {
   EXPECT_EQ(config->mixture.intermediate_size, static_cast<int>(SmallModel::kInner));
   const auto told =
       mixture_of("olmoe", [](GgufWriter& out) { out.flag("olmoe.expert_weights_norm", true); });
+  ASSERT_TRUE(told.ok()) << told.error().to_string();
   EXPECT_TRUE(told->mixture.normalizes);
 }
 
@@ -130,6 +133,16 @@ TEST(GgufMixture, wrong_sizes_are_named_as_the_file_has_them) {
   });
   expect_refused("qwen2moe", "expert_feed_forward_length",
                  [](GgufWriter& out) { out.u32("qwen2moe.expert_feed_forward_length", 0); });
+  const std::string odd =
+      SmallModel{.architecture = "qwen2moe", .without = {}}.file([](GgufWriter& out) {
+        out.u32("qwen2moe.expert_count", 8).u32("qwen2moe.expert_used_count", 3);
+      });
+  TemporaryFolder folder;
+  const auto indivisible = read_gguf_config(folder.write("m.gguf", odd));
+  ASSERT_FALSE(indivisible.ok());
+  EXPECT_EQ(indivisible.error().to_string(),
+            "not_found: qwen2moe.expert_feed_forward_length: is missing, and expert_used_count, 3, "
+            "does not divide feed_forward_length, 64 (in m.gguf)");
   for (const char* architecture : {"granitemoe", "olmoe", "qwen2moe"}) {
     const auto config = mixture_of(architecture, {}, "feed_forward_length");
     ASSERT_FALSE(config.ok());
@@ -137,21 +150,43 @@ TEST(GgufMixture, wrong_sizes_are_named_as_the_file_has_them) {
   }
 }
 
-// Granite 4 has models without rotation, and says so in a key that is true everywhere else.
 TEST(GgufMixture, of_granite_rotates_unless_the_file_says_otherwise) {
   for (const std::string architecture : {"granite", "granitemoe"}) {
-    for (const bool rotates : {false, true}) {
+    for (const std::optional<bool> says : {std::optional<bool>(), {true}, {false}}) {
       TemporaryFolder folder;
       const std::string file =
           SmallModel{.architecture = architecture, .without = {}}.file([&](GgufWriter& out) {
             if (architecture == "granitemoe") {
               out.u32("granitemoe.expert_count", 8).u32("granitemoe.expert_used_count", 2);
             }
-            out.flag(architecture + ".rope.scaling.finetuned", rotates);
+            if (says) out.flag(architecture + ".rope.scaling.finetuned", *says);
           });
       const auto config = read_gguf_config(folder.write("m.gguf", file));
       ASSERT_TRUE(config.ok()) << config.error().to_string();
-      EXPECT_EQ(config->layer_rope.front(), rotates ? LayerRope::kMain : LayerRope::kNone);
+      const LayerRope expected = says.value_or(true) ? LayerRope::kMain : LayerRope::kNone;
+      EXPECT_EQ(config->layer_rope.front(), expected);
+    }
+  }
+}
+
+// Converters write the number of KV heads of a Granite 4 as a list.
+TEST(GgufMixture, may_have_a_list_of_equal_kv_heads) {
+  const auto with_list = [](const std::string& architecture, const std::vector<int32_t>& heads) {
+    return mixture_of(
+        architecture,
+        [&](GgufWriter& out) {
+          out.numbers(architecture + ".attention.head_count_kv", GgufValueType::kI32, heads);
+        },
+        "attention.head_count_kv");
+  };
+  for (const char* architecture : {"granitemoe", "olmoe"}) {
+    const auto config = with_list(architecture, {2});
+    ASSERT_TRUE(config.ok()) << config.error().to_string();
+    EXPECT_EQ(config->kv_heads, 2);
+    for (const std::vector<int32_t>& wrong : {std::vector<int32_t>{2, 0}, {}, {3}, {-1}}) {
+      const auto refused = with_list(architecture, wrong);
+      ASSERT_FALSE(refused.ok());
+      EXPECT_EQ(refused.error().field, std::string(architecture) + ".attention.head_count_kv");
     }
   }
 }

@@ -357,9 +357,9 @@ void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, con
     } else if (is_interleaved && name.find("k_proj") != std::string::npos) {
       written = interleaved(tensor, config.kv_heads);
     }
-    const GgmlType stored = is_matrix(tensor) ? type_of(name) : kGgmlF32;
     std::vector<uint64_t> dimensions(tensor.shape.rbegin(), tensor.shape.rend());
     if (name.ends_with("shared_expert_gate.weight")) dimensions.pop_back();
+    const GgmlType stored = dimensions.size() > 1 ? type_of(name) : kGgmlF32;
     out.tensor(gguf_tensor_name(name, config.model_type).value(), dimensions, stored,
                encode_values(written.values, stored));
   }
