@@ -136,6 +136,7 @@ Status read_nope_layers(const Json& config, ModelConfig& out) {
 Status read_granite4_layers(const Json& config, ModelConfig& out) {
   constexpr std::string_view kPosition = "position_embedding_type";
   const Json* types = find_field(config, "layer_types");
+  if (types == nullptr) types = find_field(config, "layers_block_type");  // its older name
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    read_types(types == nullptr ? Json() : *types, out.layers));
   for (const std::string& name : names) {

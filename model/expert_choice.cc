@@ -18,7 +18,7 @@ constexpr float kNever = -std::numeric_limits<float>::infinity();
 }  // namespace
 
 float router_sigmoid(float logit) {
-  return 1.0f / (1.0f + exp_reference(0.0f - logit));
+  return std::isnan(logit) ? logit : 1.0f / (1.0f + exp_reference(0.0f - logit));
 }
 
 ExpertChoice::ExpertChoice(const MixtureConfig& mixture)
@@ -42,6 +42,14 @@ void ExpertChoice::score(const float* logits) {
     sum += scores_[i];
   }
   for (float& score : scores_) score /= sum;
+}
+
+// The exponential of the kernels gives a number for everything, also for infinity less infinity.
+bool ExpertChoice::is_defined(const float* logits) const {
+  const bool has_limit = mixture_.score == RouterScore::kSoftmax;
+  return std::all_of(logits, logits + scores_.size(), [&](float logit) {
+    return !std::isnan(logit) && !(has_limit && logit == INFINITY);
+  });
 }
 
 void ExpertChoice::drop_groups() {
@@ -81,7 +89,8 @@ void ExpertChoice::choose(const float* logits, const float* bias, ChosenExpert* 
   std::sort(order_.begin(), chosen);
   float sum = 0;
   for (int i = 0; i < mixture_.chosen; ++i) sum += scores_[order_[i]];
-  const float factor = mixture_.normalizes ? mixture_.scale / sum : mixture_.scale;
+  float factor = mixture_.normalizes ? mixture_.scale / sum : mixture_.scale;
+  if (!is_defined(logits)) factor = std::numeric_limits<float>::quiet_NaN();
   for (int i = 0; i < mixture_.chosen; ++i) {
     out[i] = {order_[i], scores_[order_[i]] * factor};
   }

@@ -15,7 +15,7 @@ struct ChosenExpert {
   bool operator==(const ChosenExpert&) const = default;
 };
 
-// 1 / (1 + exp(-logit)), with the exponential of the kernels.
+// 1 / (1 + exp(-logit)), with the exponential of the kernels; NaN for NaN.
 float router_sigmoid(float logit);
 
 // Chooses experts, one token after another. The result depends on the token's logits alone: all
@@ -32,12 +32,13 @@ class ExpertChoice {
   // Scores are softmax(logits) or sigmoid(logits). With groups, only experts of the groups whose
   // two best biased scores have the largest sums are chosen (DeepSeek-V3, 2024, section 2.1.2).
   // A weight is the expert's score without bias, divided by the sum of the chosen ones if
-  // mixture.normalizes, times mixture.scale. With logits that are not finite, the choice means
-  // nothing.
+  // mixture.normalizes, times mixture.scale. With a NaN among the logits, or infinity in a softmax,
+  // the weights are NaN.
   void choose(const float* logits, const float* bias, ChosenExpert* out);
 
  private:
   void score(const float* logits);
+  bool is_defined(const float* logits) const;
   void drop_groups();
 
   const MixtureConfig& mixture_;

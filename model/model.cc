@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "kernels/kv_format.h"
+#include "model/config_error.h"
 #include "model/extend_context.h"
 #include "model/folder_file.h"
 #include "model/gguf/model.h"
@@ -116,9 +117,11 @@ Result<ModelFiles> read_files(const fs::path& path, const ModelOptions& options)
 }
 
 // An error about tensors, in the terms of the file that has them.
-Error of_weights(Error error, const fs::path& path, const ModelConfig& config) {
-  if (!is_gguf_file(path)) return error;
-  return in_terms_of_gguf(std::move(error), path, config.model_type);
+Error of_weights(Error error, const fs::path& path, const ModelConfig& config,
+                 const TensorFiles& tensors) {
+  if (is_gguf_file(path)) return in_terms_of_gguf(std::move(error), path, config.model_type);
+  const std::optional<std::string> file = tensors.file_of(error.field);
+  return file ? in_file(std::move(error), *file) : error;
 }
 
 // Whether the weights and a forward pass fit the memory.
@@ -218,7 +221,7 @@ Result<PackedWeights> describe_model_weights(const fs::path& path, const TensorF
                                              const ModelConfig& config, const WeightPlan& plan,
                                              const Kernels& kernels) {
   auto weights = describe_weights(files, config, plan, kernels);
-  if (!weights.ok()) return of_weights(std::move(weights).error(), path, config);
+  if (!weights.ok()) return of_weights(std::move(weights).error(), path, config, files);
   return weights;
 }
 
@@ -249,7 +252,8 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
   report.type_why = choice.why;
   Result<Weights> weights = load_weights(files.tensors, files.config, choice.plan, *kernels, pool,
                                          cache, report, progress);
-  if (!weights.ok()) return of_weights(std::move(weights).error(), path, files.config);
+  if (!weights.ok())
+    return of_weights(std::move(weights).error(), path, files.config, files.tensors);
   if (const auto marks = HarmonyTokens::of(files.text.tokenizer)) {
     marks->correct_end_tokens(files.generation.end_tokens);
   }

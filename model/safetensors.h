@@ -95,6 +95,8 @@ class TensorFiles {
   bool contains(std::string_view name) const;
   // The names of all tensors that begin with `prefix`, sorted.
   std::vector<std::string> names(std::string_view prefix) const;
+  // The name of the file that has the tensor; nullopt if none does.
+  std::optional<std::string> file_of(std::string_view name) const;
   // Bytes of all tensors, by the name of their type. Pairs of NAME_blocks and NAME_scales of type
   // U8 count as "MXFP4".
   std::map<std::string, uint64_t> bytes_by_type() const;

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/utf8.h"
 #include "model/folder_file.h"
 #include "model/incomplete_file.h"
 #include "model/json_fields.h"
@@ -253,6 +254,12 @@ bool TensorFiles::is_mxfp4(std::string_view name) const {
 
 bool TensorFiles::contains(std::string_view name) const {
   return tensors_.find(name) != tensors_.end();
+}
+
+std::optional<std::string> TensorFiles::file_of(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) return std::nullopt;
+  return utf8_replace_malformed(sources_[found->second.file].path.filename().native());
 }
 
 std::vector<std::string> TensorFiles::names(std::string_view prefix) const {

@@ -185,6 +185,8 @@ TEST(MixtureConfig, of_granite4_rotates_if_the_file_says_rope) {
 TEST(MixtureConfig, of_granite4_has_no_recurrent_layers) {
   const Json json = granite4_config();
   const Json full(3, "full_attention");
+  Json older = with(without(json, "layer_types"), "layers_block_type", full);
+  EXPECT_EQ(parsed_config(older), parsed_config(json));
   EXPECT_EQ(parsed_config(with(json, "layer_types", full)), parsed_config(json));
   for (const char* type : {"mamba", "linear_attention", "sliding_attention"}) {
     const Json types = {"attention", type, "attention"};

@@ -74,7 +74,7 @@ TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_and_in_k_quants) {
   EXPECT_EQ(beyond.error().field, name);
   EXPECT_EQ(beyond.error().message,
             "has values of a magnitude of 3.39e38 or more, which bf16 cannot hold: --weights f32, "
-            "int8 or int4 can");
+            "int8 or int4 can (in model.safetensors)");
   // A K-quant holds offsets of up to 63 times the largest f16.
   for (const WeightType type : {WeightType::kQ4K, WeightType::kQ5K, WeightType::kQ6K}) {
     EXPECT_TRUE(load_as(type, -4.1e6f).ok()) << to_string(type);
@@ -82,9 +82,10 @@ TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_and_in_k_quants) {
     ASSERT_FALSE(too_large.ok()) << to_string(type);
     EXPECT_EQ(too_large.error().code, ErrorCode::kUnsupported) << "the file is sound";
     EXPECT_EQ(too_large.error().field, name);
-    EXPECT_EQ(too_large.error().message, "has values of a magnitude of 4126752 or more, which " +
-                                             std::string(to_string(type)) +
-                                             " cannot hold: --weights bf16, int8 or int4 can");
+    EXPECT_EQ(too_large.error().message,
+              "has values of a magnitude of 4126752 or more, which " +
+                  std::string(to_string(type)) +
+                  " cannot hold: --weights bf16, int8 or int4 can (in model.safetensors)");
     EXPECT_TRUE(load_as(WeightType::kBf16, 4.2e6f).ok());
     const auto infinite = load_as(type, -kInfinity);
     ASSERT_FALSE(infinite.ok()) << to_string(type);

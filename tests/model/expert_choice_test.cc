@@ -117,6 +117,33 @@ TEST(ExpertChoice, does_not_depend_on_earlier_tokens) {
   EXPECT_EQ(chosen, choose(mixture, second));
 }
 
+TEST(ExpertChoice, weights_are_numbers_only_if_the_scores_are) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool normalizes : {false, true}) {
+    for (const RouterScore score : {RouterScore::kSoftmax, RouterScore::kSigmoid}) {
+      MixtureConfig mixture = mixture_of(4, 2, score);
+      mixture.normalizes = normalizes;
+      const auto are_numbers = [&](float logit) {
+        const auto chosen = choose(mixture, {1, 2, logit, 0});
+        EXPECT_EQ(std::isnan(chosen[0].weight), std::isnan(chosen[1].weight));
+        return !std::isnan(chosen[0].weight);
+      };
+      EXPECT_FALSE(are_numbers(nan));
+      EXPECT_EQ(are_numbers(infinity), score == RouterScore::kSigmoid);
+      EXPECT_TRUE(are_numbers(-infinity));
+      EXPECT_TRUE(are_numbers(3e38f));
+    }
+  }
+}
+
+TEST(ExpertChoice, the_sigmoid_of_a_gate_is_a_number_unless_the_gate_is_none) {
+  EXPECT_EQ(router_sigmoid(0), 0.5f);
+  EXPECT_NEAR(router_sigmoid(-2), 1 / (1 + std::exp(2.0)), 1e-7);
+  EXPECT_EQ(router_sigmoid(std::numeric_limits<float>::infinity()), 1);
+  EXPECT_TRUE(std::isnan(router_sigmoid(std::numeric_limits<float>::quiet_NaN())));
+}
+
 TEST(ExpertChoice, numbers_that_are_not_finite_give_experts_that_exist) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();

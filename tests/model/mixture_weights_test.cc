@@ -86,7 +86,8 @@ void expect_shapes_are_checked(const std::string& fixture, const std::vector<std
       PlainTensors wrong = right;
       wrong.at(name) = small_numbers(other);
       write_folder(model_dir(fixture), wrong, folder.path());
-      expect_refusal(folder.path(), ErrorCode::kInvalidArgument, name, expecting(shape));
+      expect_refusal(folder.path(), ErrorCode::kInvalidArgument, name,
+                     expecting(shape) + " (in model.safetensors)");
     }
   }
 }
