@@ -254,7 +254,7 @@ Status find_beside_mlp(PackingPlan& plan, const std::string& prefix, MixtureWeig
 Status find_routed_experts(PackingPlan& plan, const std::string& experts, const MixtureNames& names,
                            MixtureWeights& w) {
   const ExpertNames kind = plan.config().mixture.names;
-  // GGUF files have three tensors in all mixtures.
+  // GGUF files have three tensors in all mixtures but that of Gemma 4.
   const bool has_three = are_joined(plan, experts, names);
   if (kind == ExpertNames::kJoined && !has_three) return find_joined_experts(plan, experts, w);
   // Granite's folders always have fused experts; those of some other mixtures may.

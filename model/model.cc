@@ -252,8 +252,9 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
   report.type_why = choice.why;
   Result<Weights> weights = load_weights(files.tensors, files.config, choice.plan, *kernels, pool,
                                          cache, report, progress);
-  if (!weights.ok())
+  if (!weights.ok()) {
     return of_weights(std::move(weights).error(), path, files.config, files.tensors);
+  }
   if (const auto marks = HarmonyTokens::of(files.text.tokenizer)) {
     marks->correct_end_tokens(files.generation.end_tokens);
   }
