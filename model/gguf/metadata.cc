@@ -1,6 +1,7 @@
 // Typed access to the keys and values of a GGUF file.
 #include "model/gguf/metadata.h"
 
+#include <algorithm>
 #include <array>
 #include <climits>
 #include <cmath>
