@@ -96,10 +96,15 @@ Status read_qwen2(const Json& config, int layers, MixtureConfig& out) {
   return {};
 }
 
-Status read_olmoe(const Json& config, const ModelConfig& model, MixtureConfig& out) {
-  ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_experts"));
+// Makes every layer a mixture of experts of the size that MLPs have elsewhere.
+void set_all_layers(const ModelConfig& model, MixtureConfig& out) {
   out.layers.assign(static_cast<size_t>(model.layers), true);
   out.intermediate_size = model.intermediate_size;
+}
+
+Status read_olmoe(const Json& config, const ModelConfig& model, MixtureConfig& out) {
+  ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_experts"));
+  set_all_layers(model, out);
   ASSIGN_OR_RETURN(out.normalizes, optional_bool(config, "norm_topk_prob", false));
   return {};
 }
@@ -125,16 +130,14 @@ Status read_granite(const Json& config, const ModelFamily& family, ModelConfig& 
     return {};
   }
   out.experts = static_cast<int>(experts);
-  out.layers.assign(static_cast<size_t>(model.layers), true);
-  out.intermediate_size = model.intermediate_size;
+  set_all_layers(model, out);
   out.normalizes = true;  // the softmax is over the chosen experts
   return {};
 }
 
-Status read_mixtral(const Json& config, int layers, int intermediate_size, MixtureConfig& out) {
+Status read_mixtral(const Json& config, const ModelConfig& model, MixtureConfig& out) {
   ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_local_experts"));
-  out.layers.assign(static_cast<size_t>(layers), true);
-  out.intermediate_size = intermediate_size;
+  set_all_layers(model, out);
   out.normalizes = true;
   out.names = ExpertNames::kBlockSparse;
   return {};
@@ -142,8 +145,7 @@ Status read_mixtral(const Json& config, int layers, int intermediate_size, Mixtu
 
 Status read_gpt_oss(const Json& config, const ModelConfig& model, MixtureConfig& out) {
   ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_local_experts"));
-  out.layers.assign(static_cast<size_t>(model.layers), true);
-  out.intermediate_size = model.intermediate_size;
+  set_all_layers(model, out);
   out.normalizes = true;  // the softmax is over the chosen experts
   out.router_bias = true;
   out.expert_bias = true;
@@ -231,9 +233,7 @@ Status read_mixture(const Json& config, const ModelFamily& family, ModelConfig& 
     case MixtureRule::kGranite:
     case MixtureRule::kGraniteShared:
     case MixtureRule::kGranite4: RETURN_IF_ERROR(read_granite(config, family, out, mixture)); break;
-    case MixtureRule::kMixtral:
-      RETURN_IF_ERROR(read_mixtral(config, out.layers, out.intermediate_size, mixture));
-      break;
+    case MixtureRule::kMixtral: RETURN_IF_ERROR(read_mixtral(config, out, mixture)); break;
     case MixtureRule::kOlmoe: RETURN_IF_ERROR(read_olmoe(config, out, mixture)); break;
     case MixtureRule::kQwen: RETURN_IF_ERROR(read_qwen(config, out.layers, mixture)); break;
     case MixtureRule::kQwen2: RETURN_IF_ERROR(read_qwen2(config, out.layers, mixture)); break;

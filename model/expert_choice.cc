@@ -44,7 +44,8 @@ void ExpertChoice::score(const float* logits) {
   for (float& score : scores_) score /= sum;
 }
 
-// The exponential of the kernels gives a number for everything, also for infinity less infinity.
+// Whether the scores of these logits are numbers. The scores themselves do not show it: the
+// exponential of the kernels gives a number for everything, also for infinity less infinity.
 bool ExpertChoice::is_defined(const float* logits) const {
   const bool has_limit = mixture_.score == RouterScore::kSoftmax;
   return std::all_of(logits, logits + scores_.size(), [&](float logit) {

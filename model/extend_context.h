@@ -15,7 +15,7 @@ namespace cascade {
 // Errors, field "rope_scaling", with `config` unchanged: kInvalidArgument if the context would be
 // shorter than that of the files, or if the files have a linear scaling and the extension has no
 // original context (files do not agree on whether max_position_embeddings is scaled); kUnsupported
-// if the files have a scaling of another type.
+// if the files have a scaling of another type, or if no layer of the model rotates.
 Status extend_context(const ContextExtension& extension, ModelConfig& config);
 
 }  // namespace cascade

@@ -62,13 +62,13 @@ constexpr MixtureNames kJoinedNames = {.router = "mlp.router",
                                        .gate = "gate_proj",
                                        .up = "up_proj",
                                        .down = "down_proj"};
-constexpr MixtureNames kBesideMlpNames = {.router = "router.proj",
-                                          .experts = "experts.",
-                                          .gate = "gate_proj",
-                                          .up = "up_proj",
-                                          .down = "down_proj",
-                                          .fused_gate_up = "gate_up_proj",
-                                          .fused_down = "down_proj"};
+constexpr MixtureNames kBesideMlpNames = [] {
+  MixtureNames names = kMlpNames;
+  names.router = "router.proj";
+  names.experts = "experts.";
+  names.shared = {};
+  return names;
+}();
 
 const MixtureNames& names_of(ExpertNames names) {
   switch (names) {

@@ -137,7 +137,7 @@ TEST(ExpertChoice, weights_are_numbers_only_if_the_scores_are) {
   }
 }
 
-TEST(ExpertChoice, the_sigmoid_of_a_gate_is_a_number_unless_the_gate_is_none) {
+TEST(ExpertChoice, the_sigmoid_of_a_gate_is_nan_for_nan_only) {
   EXPECT_EQ(router_sigmoid(0), 0.5f);
   EXPECT_NEAR(router_sigmoid(-2), 1 / (1 + std::exp(2.0)), 1e-7);
   EXPECT_EQ(router_sigmoid(std::numeric_limits<float>::infinity()), 1);
