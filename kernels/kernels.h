@@ -14,6 +14,8 @@
 //    (AttentionArgs);
 //  - choice of pages: exact integer sums, one fused multiply-add, the first pages of equal scores
 //    (ChoosePagesArgs);
+//  - convolutions and scans: chains of fused multiply-adds for each channel or column
+//    (kernels/recurrence.h);
 //  - one exp for all, also in activations and soft caps (kernels/exp.h).
 // `openblas` replaces only the matrix product: it gives the same result for every row count and
 // thread count, but other bits than the rest.
@@ -29,6 +31,7 @@
 #include "base/result.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/page_choice.h"
+#include "kernels/recurrence.h"
 
 namespace cascade {
 
@@ -192,7 +195,7 @@ struct Kernels {
   void (*rope)(float* x, int heads, int head_dim, int rotary_dim, const float* cos,
                const float* sin);
 
-  // out[i] = gate[i] * sigmoid(gate[i]) * up[i]. out may be gate. n a multiple of 8.
+  // out[i] = gate[i] * sigmoid(gate[i]) * up[i]. out may be gate or up. n a multiple of 8.
   void (*silu_mul)(const float* gate, const float* up, int n, float* out);
 
   // out[i] = gelu(gate[i]) * up[i], gelu in its tanh form. out may be gate. n a multiple of 8.
@@ -202,11 +205,17 @@ struct Kernels {
   // up[i] limited to [-kSwigluLimit, kSwigluLimit]. out may be gate. n a multiple of 8.
   void (*clamped_swiglu)(const float* gate, const float* up, int n, float* out);
 
+  // out[i] = sigmoid(gate[i]) * up[i]. out may be gate or up. n a multiple of 8.
+  void (*sigmoid_mul)(const float* gate, const float* up, int n, float* out);
+
   // x[i] += y[i]. n a multiple of 8.
   void (*add)(float* x, const float* y, int n);
 
   // x[i] = fma(y[i], factor, x[i]). n a multiple of 8.
   void (*add_scaled)(float* x, const float* y, float factor, int n);
+
+  // x[i] *= y[i]. n a multiple of 8.
+  void (*multiply_rows)(float* x, const float* y, int n);
 
   // x[i] *= factor.
   void (*multiply)(float* x, float factor, int n);
@@ -222,6 +231,10 @@ struct Kernels {
   void (*attention)(const AttentionArgs& args);
 
   void (*choose_pages)(const ChoosePagesArgs& args);
+
+  void (*convolve)(const ConvolveArgs& args);
+
+  void (*scan)(const ScanArgs& args);
 
   // log(sum over i of exp(x[i])), i < n; exact to about 1e-6 relative to the sum.
   double (*log_sum_exp)(const float* x, int n);

@@ -6,6 +6,7 @@
 #include "kernels/generic/gemm.h"
 #include "kernels/generic/page_choice.h"
 #include "kernels/generic/quantized.h"
+#include "kernels/generic/recurrence.h"
 #include "kernels/generic/write_kv.h"
 #include "kernels/table.h"
 
@@ -25,13 +26,17 @@ const Kernels& avx512_kernels() {
       .silu_mul = generic::silu_mul<V>,
       .gelu_tanh_mul = generic::gelu_tanh_mul<V>,
       .clamped_swiglu = generic::clamped_swiglu<V>,
+      .sigmoid_mul = generic::sigmoid_mul<V>,
       .add = generic::add<V>,
       .add_scaled = generic::add_scaled<V>,
+      .multiply_rows = generic::multiply_rows<V>,
       .multiply = generic::multiply<V>,
       .soft_cap = generic::soft_cap_row<V>,
       .write_kv = generic::write_kv<V, D>,
       .attention = generic::attention<V, D>,
       .choose_pages = generic::choose_pages<V, D>,
+      .convolve = generic::convolve<V>,
+      .scan = generic::scan<V>,
       .log_sum_exp = generic::log_sum_exp<V>,
   };
   return kTable;

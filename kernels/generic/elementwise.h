@@ -108,6 +108,14 @@ inline void gelu_tanh_mul(const float* gate, const float* up, int n, float* out)
 }
 
 template <class V>
+inline void sigmoid_mul(const float* gate, const float* up, int n, float* out) {
+  for_lanes(n, [&](int i, int count) {
+    const V g = V::load_partial(gate + i, count), u = V::load_partial(up + i, count);
+    (u / (V::set1(1.0f) + exp(V::zero() - g))).store_partial(out + i, count);
+  });
+}
+
+template <class V>
 inline void clamped_swiglu(const float* gate, const float* up, int n, float* out) {
   const V one = V::set1(1.0f), limit = V::set1(kSwigluLimit);
   for_lanes(n, [&](int i, int count) {
@@ -126,6 +134,13 @@ inline void add_scaled(float* x, const float* y, float factor, int n) {
   for_lanes(n, [&](int i, int count) {
     const V sum = V::fma(V::load_partial(y + i, count), by, V::load_partial(x + i, count));
     sum.store_partial(x + i, count);
+  });
+}
+
+template <class V>
+inline void multiply_rows(float* x, const float* y, int n) {
+  for_lanes(n, [&](int i, int count) {
+    (V::load_partial(x + i, count) * V::load_partial(y + i, count)).store_partial(x + i, count);
   });
 }
 

@@ -54,6 +54,10 @@ void gelu_tanh_mul(const float* gate, const float* up, int n, float* out) {
   }
 }
 
+void sigmoid_mul(const float* gate, const float* up, int n, float* out) {
+  for (int i = 0; i < n; ++i) out[i] = up[i] / (1.0f + exp_reference(0.0f - gate[i]));
+}
+
 void clamped_swiglu(const float* gate, const float* up, int n, float* out) {
   for (int i = 0; i < n; ++i) {
     // A NaN stays a NaN.
@@ -67,6 +71,10 @@ void clamped_swiglu(const float* gate, const float* up, int n, float* out) {
 
 void add_scaled(float* x, const float* y, float factor, int n) {
   for (int i = 0; i < n; ++i) x[i] = std::fmaf(y[i], factor, x[i]);
+}
+
+void multiply_rows(float* x, const float* y, int n) {
+  for (int i = 0; i < n; ++i) x[i] = x[i] * y[i];
 }
 
 void multiply(float* x, float factor, int n) {

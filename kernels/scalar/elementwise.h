@@ -11,7 +11,9 @@ void rope(float* x, int heads, int head_dim, int rotary_dim, const float* cos, c
 void silu_mul(const float* gate, const float* up, int n, float* out);
 void gelu_tanh_mul(const float* gate, const float* up, int n, float* out);
 void clamped_swiglu(const float* gate, const float* up, int n, float* out);
+void sigmoid_mul(const float* gate, const float* up, int n, float* out);
 void add_scaled(float* x, const float* y, float factor, int n);
+void multiply_rows(float* x, const float* y, int n);
 void multiply(float* x, float factor, int n);
 void soft_cap(float* x, float cap, int n);
 void add(float* x, const float* y, int n);

@@ -4,6 +4,7 @@
 #include "kernels/scalar/gemm.h"
 #include "kernels/scalar/page_choice.h"
 #include "kernels/scalar/quantized.h"
+#include "kernels/scalar/recurrence.h"
 #include "kernels/table.h"
 #include "kernels/write_kv.h"
 
@@ -21,13 +22,17 @@ const Kernels& scalar_kernels() {
       .silu_mul = scalar::silu_mul,
       .gelu_tanh_mul = scalar::gelu_tanh_mul,
       .clamped_swiglu = scalar::clamped_swiglu,
+      .sigmoid_mul = scalar::sigmoid_mul,
       .add = scalar::add,
       .add_scaled = scalar::add_scaled,
+      .multiply_rows = scalar::multiply_rows,
       .multiply = scalar::multiply,
       .soft_cap = scalar::soft_cap,
       .write_kv = write_kv,
       .attention = scalar::attention,
       .choose_pages = scalar::choose_pages,
+      .convolve = scalar::convolve,
+      .scan = scalar::scan,
       .log_sum_exp = scalar::log_sum_exp,
   };
   return kTable;

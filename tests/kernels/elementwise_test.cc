@@ -187,6 +187,41 @@ TEST(SoftCap, equals_scalar_on_every_isa_and_the_real_function) {
   }
 }
 
+TEST(SigmoidMul, equals_scalar_on_every_isa_and_the_real_function) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : kSizes) {
+      auto gate = random_floats(random, n, 6);
+      const auto up = random_floats(random, n);
+      gate[0] = 1e30f;
+      gate[1] = -1e30f;
+      gate[2] = -50.0f;
+      GuardedFloats expected(n), actual(n);
+      scalar().sigmoid_mul(gate.data(), up.data(), n, expected.data());
+      kernels->sigmoid_mul(gate.data(), up.data(), n, actual.data());
+      expect_same_bits(expected, actual);
+      for (int i = 0; i < n; ++i) {
+        const double exact = double(up[i]) / (1 + std::exp(-double(gate[i])));
+        ASSERT_NEAR(expected[i], exact, std::fabs(exact) * 1e-6 + 1e-30);
+      }
+    }
+  }
+}
+
+TEST(MultiplyRows, equals_scalar_on_every_isa) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : kSizes) {
+      const auto x = random_floats(random, n), y = random_floats(random, n);
+      auto expected = x, actual = x;
+      scalar().multiply_rows(expected.data(), y.data(), n);
+      kernels->multiply_rows(actual.data(), y.data(), n);
+      expect_same_bits(expected, actual);
+      for (int i = 0; i < n; ++i) ASSERT_EQ(expected[i], x[i] * y[i]);
+    }
+  }
+}
+
 TEST(Multiply, equals_scalar_on_every_isa) {
   Random random(testing::test_seed());
   for (const Kernels* kernels : vector_kernels()) {
