@@ -87,8 +87,9 @@ void BurstSequence::plan_round() {
 }
 
 void BurstSequence::take(std::span<float> logits) {
-  is_typical_ = indexed_pages_ != nullptr && *indexed_pages_ == indexed_before_ &&
-                selects_somewhere(job_.drafts, position_, engine_.model.config.window);
+  is_typical_ =
+      indexed_pages_ != nullptr && *indexed_pages_ == indexed_before_ &&
+      selects_somewhere(job_.drafts, position_, engine_.model.config, engine_.model.config.layers);
   if (indexed_pages_ != nullptr) indexed_before_ = *indexed_pages_;
   if (is_drafting()) {
     take_draft(logits);
@@ -152,7 +153,8 @@ void BurstSequence::take_checked(std::span<float> logits) {
 void BurstSequence::keep(const Sampled& sampled) {
   // As the forward pass counts them. The tokens of a dense pass never select.
   const int64_t fed_at = job_.position + std::ssize(result_.token_ids);
-  if (selects_somewhere(job_.attention, fed_at, engine_.model.config.window)) {
+  if (selects_somewhere(job_.attention, fed_at, engine_.model.config,
+                        engine_.model.config.layers)) {
     ++result_.selected_tokens;
   }
   result_.token_ids.push_back(sampled.token);

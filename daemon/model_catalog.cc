@@ -112,8 +112,16 @@ ModelOptions model_options_of(const DaemonOptions& options, const std::string& n
   return model;
 }
 
+Status check_served(const ModelConfig& config) {
+  if (config.recurrent.layers.empty()) return {};
+  return unsupported("model_type", "\"" + config.model_type +
+                                       "\" has recurrent layers here: cascade-eval and "
+                                       "cascade-bench compute them, but the daemon does not yet");
+}
+
 Result<ModelSize> model_size(const std::string& path, const DaemonOptions& options) {
   ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(path));
+  RETURN_IF_ERROR(check_served(config));
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
   const WeightChoice choice = choose_weights(files, model_options_of(options));

@@ -72,9 +72,13 @@ class ModelCatalog {
 // means the default model.
 ModelOptions model_options_of(const DaemonOptions& options, const std::string& name = "");
 
+// Refuses models that the daemon cannot serve: those with recurrent layers. kUnsupported, field
+// "model_type".
+Status check_served(const ModelConfig& config);
+
 // The memory of the model at `path` when it is loaded with these options. Reads its configuration
-// and the tables of its files, but no weights. Errors: as load_model(); "--kv-memory" if it is less
-// than one page of this model.
+// and the tables of its files, but no weights. Errors: as load_model() and check_served();
+// "--kv-memory" if it is less than one page of this model.
 Result<ModelSize> model_size(const std::string& path, const DaemonOptions& options);
 
 }  // namespace cascade

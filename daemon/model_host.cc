@@ -134,6 +134,8 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
   ModelOptions model_options = model_options_of(options, place.label);
   model_options.memory = memory_limit();
   model_options.late_warning = [](const std::string& warning) { spdlog::warn("{}", warning); };
+  ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(place.model));
+  RETURN_IF_ERROR(check_served(config));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    load_model(place.model, model_options, packing, progress));
   // If the folder is reached by a link, the model has the name of the link.

@@ -34,7 +34,7 @@ class ModelHost {
   // Opens the state directory and loads the model; blocks. `packing` packs the weights; it is not
   // the pool that others compute with. `progress` is updated if there is one. `context` is where
   // the model's scheduler will listen, at kSchedulerEndpoint. `context` and `compute` outlive the
-  // host. Errors: as Store::open() and load_model(); "--kv-memory".
+  // host. Errors: as Store::open(), check_served() and load_model(); "--kv-memory".
   static Result<std::unique_ptr<ModelHost>> load(const DaemonOptions& options, const Place& place,
                                                  ZmqContext& context, Compute& compute,
                                                  ThreadPool& packing,

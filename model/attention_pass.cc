@@ -66,13 +66,13 @@ void AttentionPass::begin(std::span<const SliceRow> rows, std::span<const Slice>
 // Counts the rows that select, and makes room for what they choose: tasks must not allocate.
 void AttentionPass::prepare_selection() {
   indexer_.begin(rows_, slices_);
-  // From the last layer that computes K and V on, only outputs are attended.
-  const std::span<const int> all = config_.window;
-  const auto but_last = all.first(config_.last_kv_layer());
+  // From the last layer with a state on, only outputs are attended.
+  const int but_last = config_.last_state_layer();
   int64_t latest = -1;
   for (const SliceRow& row : rows_) {
     const AttentionMode& mode = slices_[row.slice].attention;
-    if (!selects_somewhere(mode, row.position, row.output ? all : but_last)) continue;
+    const int layers = row.output ? config_.layers : but_last;
+    if (!selects_somewhere(mode, row.position, config_, layers)) continue;
     ++selected_tokens_;
     latest = std::max(latest, row.position);
   }
@@ -107,7 +107,7 @@ void AttentionPass::find_sequence(int slice, int64_t earliest, int64_t latest) {
   const Slice& of = slices_[slice];
   auto sequence = std::make_unique<Sequence>();
   sequence->slice = slice;
-  sequence->chooses = selects_somewhere(of.attention, latest, config_.window);
+  sequence->chooses = selects_somewhere(of.attention, latest, config_, config_.layers);
   bool any = false;
   for (const int window : windows_) {
     View& view = sequence->views.emplace_back();
@@ -187,12 +187,13 @@ void AttentionPass::begin_reading() {
 void AttentionPass::read_ahead() {
   std::vector<KvPartStream::Piece> pieces;
   for (int layer = 0; layer < config_.layers; ++layer) {
+    if (config_.recurrent.is_recurrent(layer)) continue;
     for (const auto& sequence : sequences_) {
       const auto is_output = [&](const SliceRow& row) {
         return row.slice == sequence->slice && row.output;
       };
       // prepare_selection() says why.
-      const bool outputs_only = layer >= config_.last_kv_layer();
+      const bool outputs_only = layer >= config_.last_state_layer();
       if (outputs_only && std::ranges::none_of(rows_, is_output)) continue;
       const int part = config_.attention_shape(layer).kv_part;
       add_pieces(*sequence, part, false, view_of(*sequence, layer).stages, pieces);
@@ -236,6 +237,7 @@ void AttentionPass::plan_tasks(Group& group) const {
   });
   group.tasks.clear();
   for (int layer = 0; layer < config_.layers; ++layer) {
+    if (config_.recurrent.is_recurrent(layer)) continue;
     const int kv_heads = config_.attention_shape(layer).kv_heads;
     if (!group.tasks.contains(kv_heads)) plan_tasks_of(group, kv_heads);
   }

@@ -61,7 +61,7 @@ class AttentionPass {
   // pages. Errors: as attend().
   Status index_pages(int part) { return indexer_.index(part); }
   // From here on there are only these rows: those of begin() that are outputs, in the same order.
-  // Comes before attend() of the last layer that computes K and V.
+  // Comes before attend() of the last layer with a state, if that layer attends.
   void keep(std::span<const SliceRow> rows);
 
   // Rows of floats: row r begins at `data` + r * `stride`, with all query heads one after the

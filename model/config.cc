@@ -10,6 +10,7 @@
 #include "model/config_gemma4.h"
 #include "model/config_layers.h"
 #include "model/config_mixture.h"
+#include "model/config_recurrent.h"
 #include "model/config_rope.h"
 #include "model/json_fields.h"
 #include "model/text_part.h"
@@ -19,11 +20,9 @@ namespace {
 
 // Several times the largest known dense models; products of two of them fit an int64_t, and
 // heads x head_dim fits an int.
-constexpr int64_t kLayersMax = 512;
 constexpr int64_t kHeadsMax = 512;
 constexpr int64_t kHeadDimMax = 512;
 constexpr int64_t kHiddenSizeMax = 65'536;
-constexpr int64_t kIntermediateSizeMax = 1'048'576;
 constexpr int64_t kVocabSizeMax = int64_t{1} << 21;
 constexpr int64_t kContextTokensMax = int64_t{1} << 24;
 constexpr int64_t kWidthStep = 8;  // kernels take whole groups of eight channels
@@ -104,10 +103,9 @@ Result<Activation> read_activation(const Json& config, const ModelFamily& family
 }
 
 Status read_sizes(const Json& config, ModelConfig& out) {
-  ASSIGN_OR_RETURN(out.layers, required_count(config, "num_hidden_layers", kLayersMax));
+  ASSIGN_OR_RETURN(out.layers, required_count(config, "num_hidden_layers", kDecoderLayersMax));
   ASSIGN_OR_RETURN(out.hidden_size, required_width(config, "hidden_size", kHiddenSizeMax));
-  ASSIGN_OR_RETURN(out.intermediate_size,
-                   required_width(config, "intermediate_size", kIntermediateSizeMax));
+  ASSIGN_OR_RETURN(out.intermediate_size, required_width(config, "intermediate_size", kMlpSizeMax));
   ASSIGN_OR_RETURN(out.vocab_size, required_count(config, "vocab_size", kVocabSizeMax));
   ASSIGN_OR_RETURN(out.context_tokens_max,
                    required_count(config, "max_position_embeddings", kContextTokensMax));
@@ -158,7 +156,8 @@ Status read_switches(const Json& config, const ModelFamily& family, ModelConfig&
   out.attention_sinks = family.attention_sinks;
   out.input_norms = family.input_norms;
   out.output_norms = family.output_norms;
-  out.norms_add_one = family.is_gemma && !family.is_gemma4;
+  out.norms_add_one = family.norms_add_one;
+  out.attention_gate = family.attention_gate;
   out.fused_projections = family.fused_projections;
   out.output_bias = family.attention_bias == BiasRule::kByKey && attention_bias;
   out.qkv_bias = family.attention_bias == BiasRule::kQkv || out.output_bias ||
@@ -227,10 +226,10 @@ Status check_rotary_dim(const ModelFamily& family, const ModelConfig& config) {
                               std::to_string(rope.divisors.size()));
 }
 
-Result<ModelConfig> read_model_config(const Json& file) {
+Result<ModelConfig> read_model_config(const Json& file, const ModelFamily* family) {
   ModelConfig out;
-  ASSIGN_OR_RETURN(const ModelFamily* family, read_family(file));
-  const Json config = family->is_gemma4 ? with_gemma4_defaults(file) : file;
+  const Json config =
+      family->is_gemma4 ? with_gemma4_defaults(file) : with_recurrent_defaults(file, *family);
   out.model_type = family->name;
   RETURN_IF_ERROR(refuse_what_is_not_built(config, *family));
   RETURN_IF_ERROR(read_sizes(config, out));
@@ -238,6 +237,7 @@ Result<ModelConfig> read_model_config(const Json& file) {
   RETURN_IF_ERROR(read_switches(config, *family, out));
   RETURN_IF_ERROR(read_scales(config, *family, out));
   RETURN_IF_ERROR(read_layers(config, *family, out));
+  RETURN_IF_ERROR(read_recurrent(config, *family, out));
   if (family->is_gemma4) RETURN_IF_ERROR(read_gemma4(config, out));
   RETURN_IF_ERROR(read_mixture(config, *family, out));
   RETURN_IF_ERROR(read_ropes(config, *family, out));
@@ -252,9 +252,12 @@ AttentionShape ModelConfig::attention_shape(int layer) const {
   return attention_shapes[static_cast<size_t>(layer)];
 }
 
-int ModelConfig::last_kv_layer() const {
+int ModelConfig::last_state_layer() const {
   int layer = layers - 1;
-  while (layer > 0 && !attention_shape(layer).writes_kv) --layer;
+  const auto has_state = [&] {
+    return attention_shape(layer).writes_kv || recurrent.is_recurrent(layer);
+  };
+  while (layer > 0 && !has_state()) --layer;
   return layer;
 }
 
@@ -296,8 +299,15 @@ float ModelConfig::query_scale(int64_t position) const {
 
 Result<ModelConfig> parse_model_config(const Json& config) {
   const bool in_parts = has_text_part(config);
-  Result<ModelConfig> read = read_model_config(in_parts ? text_part_config(config) : config);
-  if (!read.ok()) return in_file(std::move(read).error(), kConfigFile);
+  const Json text = in_parts ? text_part_config(config) : config;
+  Result<const ModelFamily*> family = read_family(text);
+  if (!family.ok()) return in_file(std::move(family).error(), kConfigFile);
+  Result<ModelConfig> read = read_model_config(text, *family);
+  if (!read.ok()) {
+    Error error = std::move(read).error();
+    error.field = own_key(text, **family, error.field);
+    return in_file(std::move(error), kConfigFile);
+  }
   read->is_text_part = in_parts;
   read->context_tokens_max = std::min(read->context_tokens_max, kContextServedMax);
   return read;

@@ -1,7 +1,9 @@
 // The checked contents of config.json and generation_config.json, in the terms of the forward pass.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,7 +54,18 @@ enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 enum class RouterScore : uint8_t { kSoftmax, kSigmoid };
 
 // How the tensors of experts are named (model/layer_weights.cc).
-enum class ExpertNames : uint8_t { kMlp, kQwen2, kBlockSparse, kGranite, kJoined, kBesideMlp };
+enum class ExpertNames : uint8_t {
+  kMlp,
+  kQwen2,
+  kBlockSparse,
+  kGranite,
+  kJoined,
+  kBesideMlp,
+  kLfm2,
+};
+
+// How the tensors of layers are named (model/layer_weights.cc).
+enum class LayerNames : uint8_t { kUsual, kLfm2 };
 
 // Layers whose MLP is a mixture of experts: a router chooses a few of them for each token
 // (model/expert_choice.h).
@@ -72,6 +85,7 @@ struct MixtureConfig {
   int groups = 1;
   int chosen_groups = 1;
   bool normalizes = false;  // the weights of a token are divided by their sum
+  float sum_offset = 0;     // what is added to that sum
   float scale = 1;          // of all weights
   // The layers also have an MLP of their own, whose outputs are added to those of the experts, and
   // the router has a norm of its own (Gemma 4).
@@ -86,9 +100,69 @@ struct MixtureConfig {
   bool operator==(const MixtureConfig&) const = default;
 };
 
+// What a layer computes that has a recurrent state in place of K and V.
+enum class Recurrence : uint8_t {
+  kConvolution,  // a gated short convolution (LFM2)
+  kDeltaNet,     // the gated delta rule (Qwen3-Next, Qwen3.5)
+  kMamba,        // the state space model of Mamba-2 (Granite 4)
+};
+
+// A scan takes a tile of a recurrent state at a time. Its rows lie together, so that those of 128
+// keys fit the nearest cache: rows that are a power of two apart would share few places of it.
+inline constexpr int kStateColumns = 32;
+// The most tokens that a convolution sees: several times those of published models.
+inline constexpr int kConvolutionTapsMax = 16;
+inline constexpr size_t kCacheLineFloats = 16;
+
+// Layers with a state of constant size for each sequence (model/recurrent_pass.h). The state of a
+// layer is the last inputs of its convolution and, unless the convolution is all, a matrix for each
+// value head.
+struct RecurrentConfig {
+  std::vector<bool> layers;  // [layers]: which ones are recurrent; empty: none is
+  Recurrence kind = Recurrence::kConvolution;
+  int taps = 0;                   // the tokens that the convolution sees, with its own
+  int channels = 0;               // of the convolution
+  bool convolution_bias = false;  // a bias of the convolution
+  bool projection_bias = false;   // biases of the projections before and after
+  // Heads of keys and queries (B and C of Mamba), and of values; 0 of both with kConvolution. Each
+  // key head serves value_heads / key_heads value heads.
+  int key_heads = 0;
+  int value_heads = 0;
+  int key_dim = 0;    // of a head
+  int value_dim = 0;  // of a head
+  // The value heads of a key head: neighbours, or every key_heads-th one.
+  bool tiled_heads = false;
+  // Files have -exp(A_log) in place of A_log: what a step is multiplied by to get its decay.
+  bool has_rates = false;
+  // kMamba: limits of the step sizes.
+  float step_min = 0;
+  float step_max = std::numeric_limits<float>::infinity();
+
+  bool is_recurrent(int layer) const {
+    return !layers.empty() && layers[static_cast<size_t>(layer)];
+  }
+  // The key head of a value head.
+  int key_head(int value_head) const {
+    return tiled_heads ? value_head % key_heads : value_head / (value_heads / key_heads);
+  }
+  int key_channels() const { return key_heads * key_dim; }
+  int value_channels() const { return value_heads * value_dim; }
+  // The floats of the convolution's inputs in the state of a layer, [taps - 1, channels]. Then come
+  // the matrices of the value heads, [key_dim, value_dim] each, in tiles of kStateColumns columns
+  // or, for the last one, what is left. Both are whole cache lines.
+  size_t input_floats() const;
+  size_t layer_floats() const;
+  // The floats of the state of a sequence, layer by layer; 0 if no layer is recurrent.
+  size_t state_floats() const;
+  // Where the state of `layer` begins.
+  size_t layer_offset(int layer) const;
+
+  bool operator==(const RecurrentConfig&) const = default;
+};
+
 // How a layer attends.
 struct AttentionShape {
-  int kv_heads = 0;  // divides query_heads
+  int kv_heads = 0;  // divides query_heads; 0: the layer does not attend, it is recurrent
   int head_dim = 0;  // even
   // The number of the part of a page (cache/kv_view.h) that has its K and V.
   int kv_part = 0;
@@ -96,6 +170,10 @@ struct AttentionShape {
   bool key_is_value = false;  // V comes from the projection of K
   bool operator==(const AttentionShape&) const = default;
 };
+
+// The most layers, and the widest MLP: several times those of the largest known models.
+inline constexpr int64_t kDecoderLayersMax = 512;
+inline constexpr int64_t kMlpSizeMax = 1'048'576;
 
 // The longest context that is used, even if the model's own is longer: one message can have this
 // many token ids (wire/limits.h).
@@ -123,6 +201,7 @@ struct ModelConfig {
   bool qkv_bias = false;           // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)
   bool output_bias = false;        // bias of o_proj (attention_bias)
   bool mlp_bias = false;           // bias of gate, up and down projections
+  bool attention_gate = false;     // attention outputs are multiplied by the sigmoid of a gate
   bool attention_sinks = false;    // each query head has a learned logit in its softmax
   bool fused_projections = false;  // q, k, v are one tensor; gate and up are one
   bool tied_embeddings = false;    // the LM head is the embedding matrix
@@ -140,6 +219,8 @@ struct ModelConfig {
   float residual_multiplier = 1;  // of the outputs of attention and MLP
   float logit_multiplier = 1;
   MixtureConfig mixture;
+  RecurrentConfig recurrent;
+  LayerNames layer_names = LayerNames::kUsual;
   // If layers differ, their shapes [layers]; empty: all have kv_heads and head_dim above. Parts are
   // numbered in the order of the layers that write them.
   std::vector<AttentionShape> attention_shapes;
@@ -158,8 +239,9 @@ struct ModelConfig {
   std::vector<int> window;  // [layers]: a token sees itself and window-1 tokens before; 0 = all
 
   AttentionShape attention_shape(int layer) const;
-  // The last layer that computes K and V.
-  int last_kv_layer() const;
+  // The last layer that computes K and V or a recurrent state. From there on, only the outputs of
+  // tokens matter that are asked for.
+  int last_state_layer() const;
   // The largest of all layers.
   int kv_heads_max() const;
   int head_dim_max() const;
@@ -176,14 +258,13 @@ struct ModelConfig {
 };
 
 // Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters); a file that has both
-// must say the same in both. Multimodal wrappers, recurrent models and some mixtures of experts are
-// refused: the error says which of these a model_type is, if it is known.
-// An absent sliding_window is 4,096 for mistral and gemma3, and for qwen2 and qwen3 if
-// use_sliding_window is true, as in transformers; only null means none.
-// Errors, each with the key as `field` and the file in the message: kInvalidArgument for a missing
-// or ill-typed key, a value outside its limits (layers and heads <= 512, hidden_size <= 65,536,
-// vocab_size <= 2^21, ...), no RoPE theta; kUnsupported for an unknown model_type, hidden_act or
-// rope_type.
+// must say the same in both. Multimodal wrappers, some recurrent models and some mixtures of
+// experts are refused: the error says which of these a model_type is, if it is known. An absent
+// sliding_window is 4,096 for mistral and gemma3, and for qwen2 and qwen3 if use_sliding_window is
+// true, as in transformers; only null means none. Errors, each with the key as `field` and the file
+// in the message: kInvalidArgument for a missing or ill-typed key, a value outside its limits
+// (layers and heads <= 512, hidden_size <= 65,536, vocab_size <= 2^21, ...), no RoPE theta;
+// kUnsupported for an unknown model_type, hidden_act or rope_type.
 Result<ModelConfig> parse_model_config(const Json& config);
 
 // Defaults that the model's authors chose; a request's own parameters override them.

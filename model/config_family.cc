@@ -13,7 +13,7 @@ namespace {
 // The window that transformers' configuration classes assume if a file leaves sliding_window out.
 constexpr int kWindowDefault = 4096;
 
-constexpr std::array<ModelFamily, 21> kFamilies = {{
+constexpr std::array<ModelFamily, 26> kFamilies = {{
     {.name = "gemma3_text",
      .attention_bias = BiasRule::kByKey,
      .windows = WindowRule::kPattern,
@@ -23,6 +23,7 @@ constexpr std::array<ModelFamily, 21> kFamilies = {{
      .qk_norm = QkNorm::kHead,
      .output_norms = true,
      .tied_by_default = true,
+     .norms_add_one = true,
      .is_gemma = true},
     {.name = "gemma4_text",
      .attention_bias = BiasRule::kByKey,
@@ -62,11 +63,21 @@ constexpr std::array<ModelFamily, 21> kFamilies = {{
     {.name = "granitemoehybrid",
      .attention_bias = BiasRule::kByKey,
      .has_multipliers = true,
-     .mixture = MixtureRule::kGranite4},
+     .mixture = MixtureRule::kGranite4,
+     .recurrence = RecurrenceRule::kGranite4},
     {.name = "granitemoeshared",
      .attention_bias = BiasRule::kByKey,
      .has_multipliers = true,
      .mixture = MixtureRule::kGraniteShared},
+    {.name = "lfm2",
+     .qk_norm = QkNorm::kHead,
+     .tied_by_default = true,
+     .recurrence = RecurrenceRule::kLfm2},
+    {.name = "lfm2_moe",
+     .qk_norm = QkNorm::kHead,
+     .tied_by_default = true,
+     .mixture = MixtureRule::kLfm2,
+     .recurrence = RecurrenceRule::kLfm2},
     {.name = "llama", .attention_bias = BiasRule::kByKey, .has_mlp_bias_key = true},
     {.name = "ministral3", .windows = WindowRule::kAllLayers, .has_query_scale = true},
     {.name = "mistral", .windows = WindowRule::kAllLayers, .window_default = kWindowDefault},
@@ -107,12 +118,38 @@ constexpr std::array<ModelFamily, 21> kFamilies = {{
      .windows = WindowRule::kLaterLayers,
      .window_default = kWindowDefault,
      .qk_norm = QkNorm::kHead},
+    {.name = "qwen3_5_moe_text",
+     .attention_bias = BiasRule::kByKey,
+     .qk_norm = QkNorm::kHead,
+     .rotates_in_part = true,
+     .rotary_share = 0.25,
+     .norms_add_one = true,
+     .attention_gate = true,
+     .mixture = MixtureRule::kQwen35,
+     .recurrence = RecurrenceRule::kQwen},
+    {.name = "qwen3_5_text",
+     .attention_bias = BiasRule::kByKey,
+     .qk_norm = QkNorm::kHead,
+     .rotates_in_part = true,
+     .rotary_share = 0.25,
+     .norms_add_one = true,
+     .attention_gate = true,
+     .recurrence = RecurrenceRule::kQwen},
     {.name = "qwen3_moe",
      .attention_bias = BiasRule::kByKey,
      .windows = WindowRule::kIfUsed,
      .window_default = kWindowDefault,
      .qk_norm = QkNorm::kHead,
      .mixture = MixtureRule::kQwen},
+    {.name = "qwen3_next",
+     .attention_bias = BiasRule::kByKey,
+     .qk_norm = QkNorm::kHead,
+     .rotates_in_part = true,
+     .rotary_share = 0.25,
+     .norms_add_one = true,
+     .attention_gate = true,
+     .mixture = MixtureRule::kQwenNext,
+     .recurrence = RecurrenceRule::kQwen},
     {.name = "smollm3",
      .attention_bias = BiasRule::kByKey,
      .has_mlp_bias_key = true,
@@ -121,23 +158,20 @@ constexpr std::array<ModelFamily, 21> kFamilies = {{
      .has_nope_layers = true},
 }};
 
-// The state of these models is not keys and values of tokens, and cannot be cut at a token or
-// joined.
+// These have recurrent layers that are not built.
 constexpr auto kRecurrent = std::to_array<std::string_view>(
-    {"arwkv7",    "bamba",       "falcon-h1",   "falcon_h1",      "falcon_mamba", "granitehybrid",
-     "jamba",     "kimi-linear", "kimi_linear", "lfm2",           "lfm2moe",      "lfm2_moe",
-     "mamba",     "mamba2",      "nemotron_h",  "nemotron_h_moe", "plamo2",       "qwen35",
-     "qwen35moe", "qwen3_5",     "qwen3_5_moe", "qwen3_next",     "qwen3next",    "recurrent_gemma",
-     "rwkv",      "rwkv5",       "rwkv6",       "rwkv6qwen2",     "rwkv7",        "zamba",
-     "zamba2",    "minimax",     "qwen3_5_text"});
+    {"arwkv7",      "bamba",           "falcon-h1", "falcon_h1", "falcon_mamba", "jamba",
+     "kimi-linear", "kimi_linear",     "mamba",     "mamba2",    "nemotron_h",   "nemotron_h_moe",
+     "plamo2",      "recurrent_gemma", "rwkv",      "rwkv5",     "rwkv6",        "rwkv6qwen2",
+     "rwkv7",       "zamba",           "zamba2",    "minimax"});
 constexpr auto kExperts = std::to_array<std::string_view>(
     {"dbrx", "deepseek2", "deepseek_v2", "deepseek_v3", "ernie4_5_moe", "llama4", "llama4_text",
      "phimoe", "minimax_m2", "jetmoe", "hunyuan_v1_moe"});
 constexpr auto kMultimodal = std::to_array<std::string_view>(
-    {"gemma3",   "gemma3n",    "gemma4",       "gemma4_unified", "idefics3",  "internvl",
-     "llava",    "llava_next", "mistral3",     "mllama",         "paligemma", "phi4_multimodal",
-     "phi4mm",   "pixtral",    "qwen2_5_omni", "qwen2_5_vl",     "qwen2_vl",  "qwen2vl",
-     "qwen3_vl", "qwen3vl",    "smolvlm"});
+    {"gemma3",  "gemma3n",     "gemma4",       "gemma4_unified", "idefics3",  "internvl",
+     "llava",   "llava_next",  "mistral3",     "mllama",         "paligemma", "phi4_multimodal",
+     "phi4mm",  "pixtral",     "qwen2_5_omni", "qwen2_5_vl",     "qwen2_vl",  "qwen2vl",
+     "qwen3_5", "qwen3_5_moe", "qwen3_vl",     "qwen3vl",        "smolvlm"});
 
 std::string supported_names() {
   std::string names;

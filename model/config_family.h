@@ -49,7 +49,13 @@ enum class MixtureRule : uint8_t {
   kOlmoe,
   kQwen,
   kQwen2,
+  kQwenNext,
+  kQwen35,
+  kLfm2,
 };
+
+// Which keys describe recurrent layers (model/config_recurrent.h).
+enum class RecurrenceRule : uint8_t { kNone, kQwen, kGranite4, kLfm2 };
 
 struct ModelFamily {
   std::string_view name;  // model_type
@@ -73,9 +79,12 @@ struct ModelFamily {
   bool attention_sinks = false;
   bool clamped_swiglu = false;   // whatever hidden_act says
   bool has_query_scale = false;  // llama_4_scaling_beta
+  bool norms_add_one = false;
+  bool attention_gate = false;
   MixtureRule mixture = MixtureRule::kNone;
-  bool is_gemma = false;   // scaled embeddings, 1 + weight, soft caps
-  bool is_gemma4 = false;  // beside is_gemma: model/config_gemma4.h, and plain norms
+  RecurrenceRule recurrence = RecurrenceRule::kNone;
+  bool is_gemma = false;   // scaled embeddings, soft caps
+  bool is_gemma4 = false;  // beside is_gemma: model/config_gemma4.h
 };
 
 // The family that a file's model_type names. Errors: kUnsupported, field `field`. The message says

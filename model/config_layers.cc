@@ -35,23 +35,9 @@ Result<int> sliding_window(const Json& config, const ModelFamily& family) {
   return static_cast<int>(window);
 }
 
-// The names in layer_types, one for each layer.
-Result<std::vector<std::string>> read_types(const Json& types, int layers) {
-  if (!types.is_array() || types.size() != static_cast<size_t>(layers)) {
-    return invalid_argument("layer_types", "must be a list of num_hidden_layers (" +
-                                               std::to_string(layers) + ") strings");
-  }
-  std::vector<std::string> names;
-  for (const Json& type : types) {
-    if (!type.is_string()) return invalid_argument("layer_types", "must contain strings only");
-    names.push_back(type.get<std::string>());
-  }
-  return names;
-}
-
 // Which layers have the window (1 or 0 each), from layer_types. Precondition: `types` is not null.
 Result<std::vector<int>> layers_by_type(const Json& types, int layers) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, read_types(types, layers));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, read_layer_types(types, layers));
   std::vector<int> is_sliding;
   for (const std::string& name : names) {
     if (name != kSliding && name != kFull) {
@@ -131,20 +117,9 @@ Status read_nope_layers(const Json& config, ModelConfig& out) {
   return {};
 }
 
-// Reads whether the layers rotate, and refuses layers that do not attend. Transformers 5 has other
-// names of the types than the files that were published before it.
-Status read_granite4_layers(const Json& config, ModelConfig& out) {
+// Reads whether the layers of Granite 4 rotate.
+Status read_granite4_rotation(const Json& config, ModelConfig& out) {
   constexpr std::string_view kPosition = "position_embedding_type";
-  const Json* types = find_field(config, "layer_types");
-  if (types == nullptr) types = find_field(config, "layers_block_type");  // its older name
-  ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                   read_types(types == nullptr ? Json() : *types, out.layers));
-  for (const std::string& name : names) {
-    if (name == kFull || name == "attention") continue;
-    return unsupported("layer_types", quote_text(name) +
-                                          " is not supported (supported: attention, "
-                                          "full_attention; recurrent layers are not built)");
-  }
   ASSIGN_OR_RETURN(const std::string position, optional_string(config, kPosition, "nope"));
   if (position == "rope") return {};
   out.layer_rope.assign(out.layer_rope.size(), LayerRope::kNone);
@@ -192,13 +167,26 @@ Status read_query_scale(const Json& config, ModelConfig& out) {
 
 }  // namespace
 
+Result<std::vector<std::string>> read_layer_types(const Json& types, int layers) {
+  if (!types.is_array() || types.size() != static_cast<size_t>(layers)) {
+    return invalid_argument("layer_types", "must be a list of num_hidden_layers (" +
+                                               std::to_string(layers) + ") strings");
+  }
+  std::vector<std::string> names;
+  for (const Json& type : types) {
+    if (!type.is_string()) return invalid_argument("layer_types", "must contain strings only");
+    names.push_back(type.get<std::string>());
+  }
+  return names;
+}
+
 Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& out) {
   const auto layers = static_cast<size_t>(out.layers);
   out.window.assign(layers, 0);
   out.layer_rope.assign(layers, LayerRope::kMain);
   if (family.has_nope_layers) RETURN_IF_ERROR(read_nope_layers(config, out));
   if (family.mixture == MixtureRule::kGranite4) {
-    RETURN_IF_ERROR(read_granite4_layers(config, out));
+    RETURN_IF_ERROR(read_granite4_rotation(config, out));
   }
   if (family.windows == WindowRule::kNone) return {};
   ASSIGN_OR_RETURN(const int window, sliding_window(config, family));

@@ -58,10 +58,11 @@ Result<int> read_expert_size(const Json& config) {
   return checked_width(kKey, size);
 }
 
-Status read_qwen(const Json& config, int layers, MixtureConfig& out) {
+// `normalizes`: if the file does not have norm_topk_prob.
+Status read_qwen(const Json& config, int layers, bool normalizes, MixtureConfig& out) {
   ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_experts"));
   ASSIGN_OR_RETURN(out.intermediate_size, read_expert_size(config));
-  ASSIGN_OR_RETURN(out.normalizes, optional_bool(config, "norm_topk_prob", false));
+  ASSIGN_OR_RETURN(out.normalizes, optional_bool(config, "norm_topk_prob", normalizes));
   ASSIGN_OR_RETURN(const int step, count_or(config, "decoder_sparse_step", INT_MAX, 1));
   out.layers.resize(static_cast<size_t>(layers));
   for (int layer = 0; layer < layers; ++layer) {
@@ -85,9 +86,14 @@ Status read_qwen(const Json& config, int layers, MixtureConfig& out) {
   return {};
 }
 
-// Reads the mixture of Qwen 1.5 and 2. The weight of its shared expert is the sigmoid of a gate.
-Status read_qwen2(const Json& config, int layers, MixtureConfig& out) {
-  RETURN_IF_ERROR(read_qwen(config, layers, out));
+// Reads the mixture of Qwen 1.5, 2, 3-Next and 3.5. The weight of its shared expert is the sigmoid
+// of a gate.
+Status read_qwen2(const Json& config, int layers, MixtureRule rule, MixtureConfig& out) {
+  RETURN_IF_ERROR(read_qwen(config, layers, rule == MixtureRule::kQwenNext, out));
+  if (rule == MixtureRule::kQwen35) {
+    out.layers.assign(out.layers.size(), true);
+    out.normalizes = true;
+  }
   constexpr std::string_view kShared = "shared_expert_intermediate_size";
   ASSIGN_OR_RETURN(const int64_t size, required_int(config, kShared, 1, kExpertSizeMax));
   ASSIGN_OR_RETURN(out.shared_intermediate_size, checked_width(kShared, size));
@@ -156,6 +162,13 @@ Status read_gpt_oss(const Json& config, const ModelConfig& model, MixtureConfig&
   return unsupported(std::string(kLimit), "must be 7, got " + Json(limit).dump());
 }
 
+// The factor of all weights.
+Result<float> read_weight_scale(const Json& config) {
+  ASSIGN_OR_RETURN(const double scale, optional_number(config, "routed_scaling_factor",
+                                                       kWeightScaleMin, kWeightScaleMax, 1));
+  return static_cast<float>(scale);
+}
+
 // The router of DeepSeek V3, which GLM-4.5 took over.
 Status read_glm(const Json& config, ModelConfig& model, MixtureConfig& out) {
   ASSIGN_OR_RETURN(out.experts, read_experts(config, "n_routed_experts"));
@@ -175,12 +188,24 @@ Status read_glm(const Json& config, ModelConfig& model, MixtureConfig& out) {
   ASSIGN_OR_RETURN(out.groups, count_or(config, "n_group", kExpertsMax, 1));
   ASSIGN_OR_RETURN(out.chosen_groups, count_or(config, "topk_group", kExpertsMax, 1));
   ASSIGN_OR_RETURN(out.normalizes, optional_bool(config, "norm_topk_prob", true));
-  ASSIGN_OR_RETURN(const double scale, optional_number(config, "routed_scaling_factor",
-                                                       kWeightScaleMin, kWeightScaleMax, 1));
-  out.scale = static_cast<float>(scale);
+  ASSIGN_OR_RETURN(out.scale, read_weight_scale(config));
   ASSIGN_OR_RETURN(const int64_t drafts,
                    optional_int(config, "num_nextn_predict_layers", 0, kSharedMax, 1));
   model.draft_layers = static_cast<int>(drafts);
+  return {};
+}
+
+Status read_lfm2(const Json& config, int layers, MixtureConfig& out) {
+  ASSIGN_OR_RETURN(out.experts, read_experts(config, "num_experts"));
+  ASSIGN_OR_RETURN(out.intermediate_size, read_expert_size(config));
+  ASSIGN_OR_RETURN(const int64_t dense, optional_int(config, "num_dense_layers", 0, INT_MAX, 2));
+  for (int layer = 0; layer < layers; ++layer) out.layers.push_back(layer >= dense);
+  out.score = RouterScore::kSigmoid;
+  ASSIGN_OR_RETURN(out.choice_bias, optional_bool(config, "use_expert_bias", true));
+  ASSIGN_OR_RETURN(out.normalizes, optional_bool(config, "norm_topk_prob", true));
+  out.sum_offset = 1e-6f;
+  ASSIGN_OR_RETURN(out.scale, read_weight_scale(config));
+  out.names = ExpertNames::kLfm2;
   return {};
 }
 
@@ -235,8 +260,13 @@ Status read_mixture(const Json& config, const ModelFamily& family, ModelConfig& 
     case MixtureRule::kGranite4: RETURN_IF_ERROR(read_granite(config, family, out, mixture)); break;
     case MixtureRule::kMixtral: RETURN_IF_ERROR(read_mixtral(config, out, mixture)); break;
     case MixtureRule::kOlmoe: RETURN_IF_ERROR(read_olmoe(config, out, mixture)); break;
-    case MixtureRule::kQwen: RETURN_IF_ERROR(read_qwen(config, out.layers, mixture)); break;
-    case MixtureRule::kQwen2: RETURN_IF_ERROR(read_qwen2(config, out.layers, mixture)); break;
+    case MixtureRule::kQwen: RETURN_IF_ERROR(read_qwen(config, out.layers, false, mixture)); break;
+    case MixtureRule::kQwen2:
+    case MixtureRule::kQwenNext:
+    case MixtureRule::kQwen35:
+      RETURN_IF_ERROR(read_qwen2(config, out.layers, family.mixture, mixture));
+      break;
+    case MixtureRule::kLfm2: RETURN_IF_ERROR(read_lfm2(config, out.layers, mixture)); break;
   }
   if (!mixture.layers.empty()) {
     ASSIGN_OR_RETURN(mixture.chosen, count(config, chosen, kExpertsMax));

@@ -32,7 +32,7 @@ void blend(double& mean, double measured) {
 
 int DraftPace::drafts(const DraftRecord& record, const AttentionMode& drafts, int64_t position,
                       bool alone) const {
-  if (!selects_somewhere(drafts, position, config_.window)) return 0;
+  if (!selects_somewhere(drafts, position, config_, config_.layers)) return 0;
   if (fixed_ >= 0) return fixed_;
   if (alone && (dense_us_ == 0 || checks_ >= kChecksMax)) return 0;
   // The rows of a check that read K and V once, but enough of them to be worth a check.
@@ -45,7 +45,7 @@ int DraftPace::drafts(const DraftRecord& record, const AttentionMode& drafts, in
 
 void DraftPace::note(const AttentionMode& mode, int rows, int64_t position, int64_t us) {
   const double measured = static_cast<double>(us) / bytes(mode, position);
-  if (selects_somewhere(mode, position, config_.window)) {
+  if (selects_somewhere(mode, position, config_, config_.layers)) {
     if (rows == 1) blend(draft_us_, measured);
   } else if (!mode.is_dense()) {
     return;
@@ -77,6 +77,7 @@ DraftCosts DraftPace::costs(const AttentionMode& drafts, int64_t position) const
 double DraftPace::bytes(const AttentionMode& mode, int64_t position) const {
   auto all = static_cast<double>(weight_bytes_);
   for (int layer = 0; layer < config_.layers; ++layer) {
+    if (config_.recurrent.is_recurrent(layer)) continue;
     const auto number = static_cast<size_t>(layer);
     const AttentionMode of_layer = selecting_mode(mode, layer, config_.window[number]);
     const KvPartLayout& part = layout_.parts[config_.attention_shape(layer).kv_part];

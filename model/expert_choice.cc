@@ -90,6 +90,7 @@ void ExpertChoice::choose(const float* logits, const float* bias, ChosenExpert* 
   std::sort(order_.begin(), chosen);
   float sum = 0;
   for (int i = 0; i < mixture_.chosen; ++i) sum += scores_[order_[i]];
+  sum += mixture_.sum_offset;
   float factor = mixture_.normalizes ? mixture_.scale / sum : mixture_.scale;
   if (!is_defined(logits)) factor = std::numeric_limits<float>::quiet_NaN();
   for (int i = 0; i < mixture_.chosen; ++i) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/recurrent_weights.h"
 #include "model/safetensors.h"
 
 namespace cascade {
@@ -25,6 +26,7 @@ struct MixtureNames {
   std::string_view fused_gate_up = {}, fused_down = {};  // of all experts, after `experts`
   std::string_view shared = {};                          // before the matrices of the shared expert
   std::string_view shared_gate = {};
+  std::string_view choice_bias = "mlp.gate.e_score_correction_bias";
 };
 constexpr MixtureNames kMlpNames = {.router = "mlp.gate",
                                     .experts = "mlp.experts.",
@@ -70,6 +72,15 @@ constexpr MixtureNames kBesideMlpNames = [] {
   return names;
 }();
 
+constexpr MixtureNames kLfm2Names = {.router = "feed_forward.gate",
+                                     .experts = "feed_forward.experts.",
+                                     .gate = "w1",
+                                     .up = "w3",
+                                     .down = "w2",
+                                     .fused_gate_up = "gate_up_proj",
+                                     .fused_down = "down_proj",
+                                     .choice_bias = "feed_forward.expert_bias"};
+
 const MixtureNames& names_of(ExpertNames names) {
   switch (names) {
     case ExpertNames::kMlp: return kMlpNames;
@@ -78,24 +89,47 @@ const MixtureNames& names_of(ExpertNames names) {
     case ExpertNames::kGranite: return kGraniteNames;
     case ExpertNames::kJoined: return kJoinedNames;
     case ExpertNames::kBesideMlp: return kBesideMlpNames;
+    case ExpertNames::kLfm2: return kLfm2Names;
   }
   return kMlpNames;
 }
 
-// A linear layer whose weight is [n, k].
-Part linear(const std::string& name, int n, bool with_bias) {
-  return {name + ".weight", n, with_bias ? name + ".bias" : ""};
+// The names of a layer's other tensors, after that of the layer.
+struct UsualNames {
+  std::string_view attention_norm = "input_layernorm.weight";
+  // Models without output norms name the MLP's input norm after the attention before it.
+  std::string_view mlp_norm = "post_attention_layernorm.weight";
+  std::string_view query_norm = "self_attn.q_norm.weight";
+  std::string_view key_norm = "self_attn.k_norm.weight";
+  std::string_view attention_output = "self_attn.o_proj";
+  std::string_view mlp = "mlp.";
+  std::string_view gate = "gate_proj", up = "up_proj", down = "down_proj";
+};
+constexpr UsualNames kUsual = {};
+constexpr UsualNames kLfm2 = {.attention_norm = "operator_norm.weight",
+                              .mlp_norm = "ffn_norm.weight",
+                              .query_norm = "self_attn.q_layernorm.weight",
+                              .key_norm = "self_attn.k_layernorm.weight",
+                              .attention_output = "self_attn.out_proj",
+                              .mlp = "feed_forward.",
+                              .gate = "w1",
+                              .up = "w3",
+                              .down = "w2"};
+
+const UsualNames& names_of(const ModelConfig& config) {
+  return config.layer_names == LayerNames::kLfm2 ? kLfm2 : kUsual;
 }
 
 Status find_norms(PackingPlan& plan, const std::string& prefix, const AttentionShape& shape,
                   LayerWeights& w) {
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size;
-  // Models without output norms name the MLP's input norm after the attention before it.
-  const std::string mlp_input =
-      config.output_norms ? "pre_feedforward_layernorm.weight" : "post_attention_layernorm.weight";
+  const UsualNames& names = names_of(config);
+  const std::string mlp_input(config.output_norms ? "pre_feedforward_layernorm.weight"
+                                                  : names.mlp_norm);
   if (config.input_norms) {
-    ASSIGN_OR_RETURN(w.attention_norm, plan.norm(prefix + "input_layernorm.weight", hidden));
+    ASSIGN_OR_RETURN(w.attention_norm,
+                     plan.norm(prefix + std::string(names.attention_norm), hidden));
     ASSIGN_OR_RETURN(w.mlp_norm, plan.norm(prefix + mlp_input, hidden));
   }
   if (config.output_norms) {
@@ -105,18 +139,30 @@ Status find_norms(PackingPlan& plan, const std::string& prefix, const AttentionS
                      plan.norm(prefix + "post_feedforward_layernorm.weight", hidden));
   }
   if (config.value_norms) w.value_norm.assign(size_t(shape.head_dim), 1.0f);
-  if (config.qk_norm == QkNorm::kNone) return {};
+  const bool attends = shape.kv_heads > 0;
+  if (config.qk_norm == QkNorm::kNone || !attends) return {};
   const bool is_whole = config.qk_norm == QkNorm::kWhole;
   const int q_size = is_whole ? config.query_heads * shape.head_dim : shape.head_dim;
   const int k_size = is_whole ? shape.kv_heads * shape.head_dim : shape.head_dim;
-  ASSIGN_OR_RETURN(w.query_norm, plan.norm(prefix + "self_attn.q_norm.weight", q_size));
+  ASSIGN_OR_RETURN(w.query_norm, plan.norm(prefix + std::string(names.query_norm), q_size));
   if (!shape.writes_kv) return {};
-  ASSIGN_OR_RETURN(w.key_norm, plan.norm(prefix + "self_attn.k_norm.weight", k_size));
+  ASSIGN_OR_RETURN(w.key_norm, plan.norm(prefix + std::string(names.key_norm), k_size));
   return {};
 }
 
-Status find_attention(PackingPlan& plan, const std::string& prefix, const AttentionShape& shape,
+// The projection of queries. With gates, each head's queries are before its gates.
+Part query_part(const ModelConfig& config, const std::string& name, const AttentionShape& shape) {
+  const int q_size = config.query_heads * shape.head_dim;
+  if (!config.attention_gate) return PackingPlan::linear(name, q_size, config.qkv_bias);
+  Part part = PackingPlan::linear(name, 2 * q_size, config.qkv_bias);
+  part.interleaved = 2 * q_size;
+  part.interleaved_run = shape.head_dim;
+  return part;
+}
+
+Status find_attention(PackingPlan& plan, const std::string& layer, const AttentionShape& shape,
                       LayerWeights& w) {
+  const std::string prefix = layer + "self_attn.";
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size;
   const int q_size = config.query_heads * shape.head_dim;
@@ -125,23 +171,26 @@ Status find_attention(PackingPlan& plan, const std::string& prefix, const Attent
     RETURN_IF_ERROR(
         plan.fused(prefix + "qkv_proj.weight", {q_size, kv_size, kv_size}, hidden, w.qkv));
   } else {
-    std::vector<Part> parts = {linear(prefix + "q_proj", q_size, config.qkv_bias)};
-    if (shape.writes_kv) parts.push_back(linear(prefix + "k_proj", kv_size, config.qkv_bias));
+    std::vector<Part> parts = {query_part(config, prefix + "q_proj", shape)};
+    if (shape.writes_kv)
+      parts.push_back(PackingPlan::linear(prefix + "k_proj", kv_size, config.qkv_bias));
     if (shape.writes_kv && !shape.key_is_value) {
-      parts.push_back(linear(prefix + "v_proj", kv_size, config.qkv_bias));
+      parts.push_back(PackingPlan::linear(prefix + "v_proj", kv_size, config.qkv_bias));
     }
     RETURN_IF_ERROR(plan.stacked(parts, hidden, w.qkv));
   }
   if (config.attention_sinks) {
     ASSIGN_OR_RETURN(w.sink_logits, plan.vector(prefix + "sinks", config.query_heads));
   }
-  return plan.stacked({linear(prefix + "o_proj", hidden, config.output_bias)}, q_size, w.output);
+  const std::string output = layer + std::string(names_of(config).attention_output);
+  return plan.stacked({PackingPlan::linear(output, hidden, config.output_bias)}, q_size, w.output);
 }
 
 // A gated MLP of `inner` channels.
 Status find_mlp(PackingPlan& plan, const std::string& prefix, int inner, StackedMatrix& gate_up,
                 StackedMatrix& down) {
   const ModelConfig& config = plan.config();
+  const UsualNames& names = names_of(config);
   const int hidden = config.hidden_size;
   // GGUF files have the usual names.
   if (prefix.ends_with(kGraniteNames.shared) && !plan.has(prefix + "gate_proj.weight")) {
@@ -152,11 +201,13 @@ Status find_mlp(PackingPlan& plan, const std::string& prefix, int inner, Stacked
   if (config.fused_projections) {
     RETURN_IF_ERROR(plan.fused(prefix + "gate_up_proj.weight", {inner, inner}, hidden, gate_up));
   } else {
-    RETURN_IF_ERROR(plan.stacked({linear(prefix + "gate_proj", inner, config.mlp_bias),
-                                  linear(prefix + "up_proj", inner, config.mlp_bias)},
-                                 hidden, gate_up));
+    const auto part = [&](std::string_view name) {
+      return PackingPlan::linear(prefix + std::string(name), inner, config.mlp_bias);
+    };
+    RETURN_IF_ERROR(plan.stacked({part(names.gate), part(names.up)}, hidden, gate_up));
   }
-  return plan.stacked({linear(prefix + "down_proj", hidden, config.mlp_bias)}, inner, down);
+  const std::string output = prefix + std::string(names.down);
+  return plan.stacked({PackingPlan::linear(output, hidden, config.mlp_bias)}, inner, down);
 }
 
 // Experts as slices of two matrices: gate and up, whose channels take turns, and down. Either is a
@@ -199,9 +250,9 @@ Status find_experts(PackingPlan& plan, const std::string& experts, const Mixture
   const auto part = [&](std::string_view name, int expert, int n) -> Part {
     if (!is_joined) {
       const std::string alone = experts + std::to_string(expert) + "." + std::string(name);
-      return linear(alone, n, mixture.expert_bias);
+      return PackingPlan::linear(alone, n, mixture.expert_bias);
     }
-    Part found = linear(experts + std::string(name), n, mixture.expert_bias);
+    Part found = PackingPlan::linear(experts + std::string(name), n, mixture.expert_bias);
     found.slice = {expert, mixture.experts};
     return found;
   };
@@ -271,14 +322,14 @@ Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights
   const MixtureConfig& mixture = config.mixture;
   const MixtureNames& names = names_of(mixture.names);
   const std::string router = prefix + std::string(names.router);
-  std::vector<Part> routers = {linear(router, mixture.experts, mixture.router_bias)};
+  std::vector<Part> routers = {PackingPlan::linear(router, mixture.experts, mixture.router_bias)};
   if (mixture.shared_gate) {
-    routers.push_back(linear(prefix + std::string(names.shared_gate), 1, false));
+    routers.push_back(PackingPlan::linear(prefix + std::string(names.shared_gate), 1, false));
   }
   RETURN_IF_ERROR(plan.exact(routers, config.hidden_size, w.router));
   if (mixture.choice_bias) {
     ASSIGN_OR_RETURN(w.choice_bias,
-                     plan.vector(router + ".e_score_correction_bias", mixture.experts));
+                     plan.vector(prefix + std::string(names.choice_bias), mixture.experts));
   }
   if (mixture.beside_mlp) RETURN_IF_ERROR(find_beside_mlp(plan, prefix, w));
   RETURN_IF_ERROR(find_routed_experts(plan, prefix + std::string(names.experts), names, w));
@@ -291,22 +342,31 @@ Status find_mixture(PackingPlan& plan, const std::string& prefix, MixtureWeights
 Status find_input(PackingPlan& plan, const std::string& prefix, LayerInputProjections& w) {
   const ModelConfig& config = plan.config();
   const int hidden = config.hidden_size, size = config.layer_input_size;
-  RETURN_IF_ERROR(
-      plan.stacked({linear(prefix + "per_layer_input_gate", size, false)}, hidden, w.gate));
-  RETURN_IF_ERROR(
-      plan.stacked({linear(prefix + "per_layer_projection", hidden, false)}, size, w.output));
+  RETURN_IF_ERROR(plan.stacked({PackingPlan::linear(prefix + "per_layer_input_gate", size, false)},
+                               hidden, w.gate));
+  RETURN_IF_ERROR(plan.stacked(
+      {PackingPlan::linear(prefix + "per_layer_projection", hidden, false)}, size, w.output));
   ASSIGN_OR_RETURN(w.norm, plan.norm(prefix + "post_per_layer_input_norm.weight", hidden));
   return {};
 }
 
 }  // namespace
 
+std::string_view final_norm_name(const ModelConfig& config) {
+  return config.layer_names == LayerNames::kLfm2 ? "model.embedding_norm.weight"
+                                                 : "model.norm.weight";
+}
+
 Status find_layer(PackingPlan& plan, int index, LayerWeights& w) {
   const std::string prefix = std::string(kLayersPrefix) + std::to_string(index) + ".";
   const ModelConfig& config = plan.config();
   const AttentionShape shape = config.attention_shape(index);
   RETURN_IF_ERROR(find_norms(plan, prefix, shape, w));
-  RETURN_IF_ERROR(find_attention(plan, prefix + "self_attn.", shape, w));
+  if (config.recurrent.is_recurrent(index)) {
+    RETURN_IF_ERROR(find_recurrent(plan, prefix, w));
+  } else {
+    RETURN_IF_ERROR(find_attention(plan, prefix, shape, w));
+  }
   if (config.layer_input_size > 0) {
     w.input = std::make_unique<LayerInputProjections>();
     RETURN_IF_ERROR(find_input(plan, prefix, *w.input));
@@ -321,9 +381,12 @@ Status find_layer(PackingPlan& plan, int index, LayerWeights& w) {
     RETURN_IF_ERROR(find_mixture(plan, prefix, *w.mixture));
     if (!config.mixture.beside_mlp) return {};
   }
-  // Granite 4 without experts calls its MLP the shared one.
-  const bool is_granite4 = config.mixture.names == ExpertNames::kGranite;
-  const std::string mlp = prefix + std::string(is_granite4 ? kGraniteNames.shared : "mlp.");
+  std::string mlp = prefix + std::string(names_of(config).mlp);
+  // Granite 4 without experts calls its MLP the shared one, but not in GGUF files.
+  const bool is_usual = plan.has(mlp + "gate_proj.weight") || plan.has(mlp + "down_proj.weight");
+  if (config.mixture.names == ExpertNames::kGranite && !is_usual) {
+    mlp = prefix + std::string(kGraniteNames.shared);
+  }
   return find_mlp(plan, mlp, config.mlp_size(index), w.gate_up, w.down);
 }
 

@@ -40,8 +40,11 @@ Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weigh
   const auto pages_each = static_cast<uint64_t>((demand.tokens + kPageTokens - 1) / kPageTokens);
   const auto pages = checked_mul(pages_each, static_cast<uint64_t>(demand.sequences));
   const auto kv_bytes = pages ? checked_mul(*pages, estimate.page_bytes) : std::nullopt;
+  const auto state_bytes = checked_mul(uint64_t{config.recurrent.state_floats() * sizeof(float)},
+                                       static_cast<uint64_t>(demand.sequences));
   const auto loaded = checked_add(weights_bytes, estimate.activation_bytes);
-  const auto total = kv_bytes && loaded ? checked_add(*loaded, *kv_bytes) : std::nullopt;
+  const auto kept = kv_bytes && state_bytes ? checked_add(*kv_bytes, *state_bytes) : std::nullopt;
+  const auto total = kept && loaded ? checked_add(*loaded, *kept) : std::nullopt;
   if (!total) {
     return invalid_argument("sequences", std::to_string(demand.sequences) + " of " +
                                              std::to_string(demand.tokens) +
@@ -49,6 +52,7 @@ Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weigh
   }
   estimate.pages = *pages;
   estimate.kv_bytes = *kv_bytes;
+  estimate.state_bytes = *state_bytes;
   estimate.total_bytes = *total;
   return estimate;
 }

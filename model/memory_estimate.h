@@ -24,6 +24,7 @@ struct MemoryDemand {
 struct MemoryEstimate {
   uint64_t weights_bytes = 0;     // packed matrices
   uint64_t kv_bytes = 0;          // of all pages
+  uint64_t state_bytes = 0;       // of recurrent layers, one state for each sequence
   uint64_t activation_bytes = 0;  // of a Transformer
   uint64_t total_bytes = 0;
   uint64_t pages = 0;       // of all sequences: whole pages, nothing shared

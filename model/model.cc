@@ -191,6 +191,22 @@ void add_mixture(const MixtureConfig& mixture, Hasher& hasher) {
                             mixture.normalizes ? 1.0 : 0.0,
                             mixture.scale};
   add_numbers(numbers, hasher);
+  if (mixture.sum_offset != 0) add_numbers(std::array{double{mixture.sum_offset}}, hasher);
+}
+
+// The layers that have a state have no KV heads: add_shapes() says which ones these are.
+void add_recurrent(const RecurrentConfig& recurrent, Hasher& hasher) {
+  const double numbers[] = {static_cast<double>(recurrent.kind),
+                            static_cast<double>(recurrent.taps),
+                            static_cast<double>(recurrent.key_heads),
+                            static_cast<double>(recurrent.value_heads),
+                            static_cast<double>(recurrent.key_dim),
+                            static_cast<double>(recurrent.value_dim),
+                            recurrent.tiled_heads ? 1.0 : 0.0,
+                            recurrent.has_rates ? 1.0 : 0.0,
+                            recurrent.step_min,
+                            recurrent.step_max};
+  add_numbers(numbers, hasher);
 }
 
 }  // namespace
@@ -321,6 +337,7 @@ Digest Model::root_key_with(std::string_view tenant, const ModelOptions& types,
   }
   if (!config.mixture.layers.empty()) add_mixture(config.mixture, hasher);
   if (!config.attention_shapes.empty()) add_shapes(config, hasher);
+  if (!config.recurrent.layers.empty()) add_recurrent(config.recurrent, hasher);
   if (config.query_scale_beta != 0) {
     hasher.field("query scale", uint64_t(config.query_scale_context));
     add_numbers(std::array{static_cast<double>(config.query_scale_beta)}, hasher);

@@ -39,25 +39,34 @@ bool is_of_draft(std::string_view name, const ModelConfig& config) {
 // checkpoints have such tensors, and transformers ignores them.
 bool is_of_shared_kv(std::string_view name, const ModelConfig& config) {
   const int layer = layer_of(name);
-  if (layer < 0 || layer >= config.layers || config.attention_shape(layer).writes_kv) return false;
+  if (layer < 0 || layer >= config.layers || config.attention_shape(layer).writes_kv ||
+      config.recurrent.is_recurrent(layer)) {
+    return false;
+  }
   return std::ranges::any_of(std::array{".self_attn.k_", ".self_attn.v_"}, [&](const char* part) {
     return name.find(part) != std::string_view::npos;
   });
 }
 
-}  // namespace
-
-Result<std::vector<float>> PackingPlan::vector(const std::string& name, int64_t size,
-                                               TensorSlice slice, int interleaved) {
-  ASSIGN_OR_RETURN(Tensor tensor, find(name, {size}, slice));
-  if (interleaved > 0) tensor.interleaved_head_rows = interleaved;
-  std::vector<float> values(size);
+// The values of a vector, in the order of the matrix's rows.
+Result<std::vector<float>> read_values(const std::string& name, const Tensor& tensor) {
+  int64_t size = 1;
+  for (const int64_t dimension : tensor.shape) size *= dimension;
+  std::vector<float> values(static_cast<size_t>(size));
   read_elements(tensor, 0, values.size(), values.data());
   if (!all_finite(values)) return not_finite(name);
   if (tensor.interleaved_head_rows == 0) return values;
   std::vector<float> ordered(values.size());
   for (size_t i = 0; i < values.size(); ++i) ordered[i] = values[tensor.file_row(i)];
   return ordered;
+}
+
+}  // namespace
+
+Result<std::vector<float>> PackingPlan::values(const std::string& name,
+                                               std::vector<int64_t> shape) {
+  ASSIGN_OR_RETURN(const Tensor tensor, find(name, std::move(shape)));
+  return read_values(name, tensor);
 }
 
 Result<std::vector<float>> PackingPlan::norm(const std::string& name, int64_t size) {
@@ -99,12 +108,18 @@ Status PackingPlan::stacked(const std::vector<Part>& parts, int k, StackedMatrix
   return read_biases(parts, stack);
 }
 
+Result<std::vector<float>> PackingPlan::read_bias(const Part& part) {
+  ASSIGN_OR_RETURN(Tensor tensor, find(part.bias, {part.n}, part.slice));
+  if (part.interleaved > 0) tensor.interleaved_head_rows = part.interleaved;
+  tensor.interleaved_run = part.interleaved_run;
+  return read_values(part.bias, tensor);
+}
+
 Status PackingPlan::read_biases(const std::vector<Part>& parts, StackedMatrix& stack) {
   for (size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
     if (part.bias.empty()) continue;
-    ASSIGN_OR_RETURN(const std::vector<float> bias,
-                     vector(part.bias, part.n, part.slice, part.interleaved));
+    ASSIGN_OR_RETURN(const std::vector<float> bias, read_bias(part));
     stack.bias.resize(size_t(stack.n_padded()));
     std::copy(bias.begin(), bias.end(), stack.bias.begin() + stack.offset[i]);
   }
@@ -333,6 +348,7 @@ Status PackingPlan::find_part(const Part& part, int k) {
   tensor.shape = {part.n, k};
   tensor.transposed = part.transposed;
   if (part.interleaved > 0) tensor.interleaved_head_rows = part.interleaved;
+  tensor.interleaved_run = part.interleaved_run;
   return {};
 }
 

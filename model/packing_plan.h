@@ -42,9 +42,11 @@ class PackingPlan {
   const ModelConfig& config() const { return config_; }
   bool has(std::string_view tensor) const { return files_.contains(tensor); }
 
-  // The values of a tensor of `size` values. `interleaved`: as Tensor::interleaved_head_rows.
-  Result<std::vector<float>> vector(const std::string& name, int64_t size, TensorSlice slice = {},
-                                    int interleaved = 0);
+  // The values of a tensor of this shape.
+  Result<std::vector<float>> values(const std::string& name, std::vector<int64_t> shape);
+  Result<std::vector<float>> vector(const std::string& name, int64_t size) {
+    return values(name, {size});
+  }
   // A norm's factors.
   Result<std::vector<float>> norm(const std::string& name, int64_t size);
 
@@ -61,9 +63,14 @@ class PackingPlan {
     // As in Tensor.
     bool transposed = false;
     int interleaved = 0;
+    int interleaved_run = 1;
     // The weight is a pair of tensors, WEIGHT_blocks and WEIGHT_scales: MXFP4 as in gpt-oss.
     bool is_pair = false;
   };
+  // The part NAME.weight, and NAME.bias if it has one.
+  static Part linear(const std::string& name, int n, bool has_bias) {
+    return {name + ".weight", n, has_bias ? name + ".bias" : ""};
+  }
   // `stack` becomes the matrices of tensors that are multiplied together.
   Status stacked(const std::vector<Part>& parts, int k, StackedMatrix& stack);
   // A matrix that is one tensor in the files; its parts have n[i] rows.
@@ -104,6 +111,7 @@ class PackingPlan {
   bool is_exact(const PackJob& job) const;
   Result<Tensor> find(const std::string& name, std::vector<int64_t> shape, TensorSlice slice = {},
                       bool is_bytes = false);
+  Result<std::vector<float>> read_bias(const Part& part);
   Status read_biases(const std::vector<Part>& parts, StackedMatrix& stack);
   Status find_part(const Part& part, int k);
   Status find_pair(const Part& part, int k);

@@ -27,11 +27,12 @@ AttentionMode selecting_mode(const AttentionMode& mode, int layer, int layer_win
   return of_layer;
 }
 
-bool selects_somewhere(const AttentionMode& mode, int64_t position,
-                       std::span<const int> layer_windows) {
-  for (size_t layer = 0; layer < layer_windows.size(); ++layer) {
-    const int number = static_cast<int>(layer);
-    if (selects(selecting_mode(mode, number, layer_windows[layer]), position)) return true;
+bool selects_somewhere(const AttentionMode& mode, int64_t position, const ModelConfig& config,
+                       int layers) {
+  for (int layer = 0; layer < layers; ++layer) {
+    if (config.recurrent.is_recurrent(layer)) continue;
+    const int window = config.window[static_cast<size_t>(layer)];
+    if (selects(selecting_mode(mode, layer, window), position)) return true;
   }
   return false;
 }
@@ -43,6 +44,7 @@ void PageChoice::reserve(int64_t position) {
   const int64_t last = (position / kStep + 1) * kStep - 1;
   int heads = 0;
   for (int layer = 0; layer < config_.layers; ++layer) {
+    if (config_.recurrent.is_recurrent(layer)) continue;
     heads = std::max(heads, config_.query_heads / config_.attention_shape(layer).kv_heads);
   }
   const size_t floats = choose_pages_scratch_floats(

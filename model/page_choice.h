@@ -19,10 +19,9 @@ namespace cascade {
 // (layer_mode()). The first, dense layers do not select.
 AttentionMode selecting_mode(const AttentionMode& mode, int layer, int layer_window);
 
-// Whether a token at `position` selects in one of the first layers of a model: those whose own
-// windows are `layer_windows`.
-bool selects_somewhere(const AttentionMode& mode, int64_t position,
-                       std::span<const int> layer_windows);
+// Whether a token at `position` selects in one of the first `layers` layers of a model.
+bool selects_somewhere(const AttentionMode& mode, int64_t position, const ModelConfig& config,
+                       int layers);
 
 // Chooses pages for rows that are attended together, and keeps the result until the next call. The
 // same rows get the same pages in any call. One thread.

@@ -21,9 +21,11 @@ struct Tensor {
   TensorType type = TensorType::kF32;
   std::vector<int64_t> shape;
   std::span<const uint8_t> bytes;  // valid as long as the TensorFiles it came from
-  // 0: rows are in order. Otherwise the number of rows of each head, which are interleaved: row 2 i
-  // + j of the file is row j * head_rows / 2 + i of the matrix (model/gguf/tensors.h).
+  // 0: rows are in order. Otherwise the number of rows of each head, which are interleaved: run
+  // 2 i + j of the file is run j * head_rows / run / 2 + i of the matrix (model/gguf/tensors.h). A
+  // run is a number of rows that stay together.
   int interleaved_head_rows = 0;
+  int interleaved_run = 1;
 
   // The file has the columns of the matrix, one after the other. Only F32, F16 and BF16; rows are
   // in order. `shape` is the matrix's.

@@ -51,6 +51,12 @@ struct Slice {
   // KvLayout::index_offset(part, head). Empty: it follows K and V in the page, which has room for
   // it (KvLayout::indexed_page_bytes()); then no page that is to be indexed is absent.
   KvPages indexes = {};
+  // The recurrent state before the slice and after it, [RecurrentConfig::state_floats()] each, if
+  // the model has recurrent layers. At position 0, state_from may be nullptr: all is 0. Both may be
+  // the same. No other slice of the call reads or writes state_to. After an error, its contents are
+  // of no use.
+  const float* state_from = nullptr;
+  float* state_to = nullptr;
 
   // Where the index of each page is, as `indexes` says it.
   KvPages all_indexes() const { return indexes.empty() ? pages : indexes; }

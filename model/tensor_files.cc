@@ -156,7 +156,9 @@ size_t Tensor::file_row(size_t row) const {
   const auto rows = static_cast<size_t>(interleaved_head_rows);
   const size_t within = row % rows;
   const size_t half = rows / 2;
-  return row - within + (within < half ? 2 * within : 2 * (within - half) + 1);
+  const auto run = static_cast<size_t>(interleaved_run);
+  const size_t of_half = within % half;
+  return row - within + of_half / run * 2 * run + within / half * run + of_half % run;
 }
 
 TensorFiles::TensorFiles(std::filesystem::path place, std::vector<MappedFile> files,

@@ -1,6 +1,6 @@
 // Names of parts follow transformers' Gemma3ForConditionalGeneration,
-// Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration and
-// Mistral3ForConditionalGeneration.
+// Gemma4ForConditionalGeneration, Gemma4UnifiedForConditionalGeneration,
+// Mistral3ForConditionalGeneration and Qwen3_5ForConditionalGeneration.
 #include "model/text_part.h"
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kText = "text_config";
-constexpr std::array<std::string_view, 4> kWholeModels = {"gemma3", "gemma4", "gemma4_unified",
-                                                         "mistral3"};
+constexpr std::array<std::string_view, 6> kWholeModels = {"gemma3",   "gemma4",  "gemma4_unified",
+                                                          "mistral3", "qwen3_5", "qwen3_5_moe"};
 
 // Beginnings of names, and what stands for them in a text model; "" for parts that are left out.
 struct Prefix {
   std::string_view whole;
   std::string_view text;
 };
-constexpr std::array<Prefix, 12> kPrefixes = {{
+constexpr std::array<Prefix, 13> kPrefixes = {{
     {"language_model.model.", "model."},
     {"language_model.lm_head.", "lm_head."},
     {"model.language_model.", "model."},
@@ -33,6 +33,7 @@ constexpr std::array<Prefix, 12> kPrefixes = {{
     {"model.embed_vision.", ""},
     {"model.audio_tower.", ""},
     {"model.embed_audio.", ""},
+    {"model.visual.", ""},
 }};
 
 // Gemma3TextConfig of transformers: published checkpoints say only what differs from it.
@@ -79,6 +80,9 @@ Json text_part_config(const Json& config) {
     if (const Json* value = find_field(config, key)) add(key, *value);
   }
   const Json& type = *find_field(config, "model_type");
+  // Transformers knows the text model by the whole one.
+  if (type == "qwen3_5" || type == "qwen3_5_moe")
+    add("model_type", type.get<std::string>() + "_text");
   if (type == "gemma4_unified") {
     // The text model is a Gemma 4 without inputs of single layers; its defaults are
     // Gemma4UnifiedTextConfig's.

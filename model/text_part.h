@@ -10,7 +10,7 @@
 namespace cascade {
 
 // Whether config.json describes a model of several parts whose text part is one of our families:
-// gemma3, gemma4, gemma4_unified and mistral3 with a text_config.
+// gemma3, gemma4, gemma4_unified, mistral3, qwen3_5 and qwen3_5_moe with a text_config.
 bool has_text_part(const Json& config);
 
 // The configuration of the text part in the form of a text model's. Keys that checkpoints of Gemma

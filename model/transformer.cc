@@ -13,9 +13,8 @@
 #include "base/number_types.h"
 #include "kernels/kv_format.h"
 #include "kernels/page_index.h"
-#include "kernels/quantized_rows.h"
 #include "model/activations.h"
-#include "model/row_parts.h"
+#include "model/for_rows.h"
 
 namespace cascade {
 namespace {
@@ -33,6 +32,13 @@ bool has_quantized(const Weights& weights) {
 // The bytes of the activations that the Transformer itself holds.
 size_t activation_bytes(const ActivationSizes& sizes) {
   return sizes.floats(Transformer::kRowsMax, /*threads=*/0) * sizeof(float) + sizes.quantized_bytes;
+}
+
+// Norms the heads of `x`: each by itself, or all together if `norm` has weights for all.
+void norm_heads(const Kernels& kernels, float eps, const std::vector<float>& norm, int channels,
+                float* x) {
+  const int size = static_cast<int>(norm.size());
+  for (int i = 0; i < channels; i += size) kernels.rms_norm(x + i, norm.data(), eps, size, x + i);
 }
 
 void finish_logits(const ModelConfig& config, const Kernels& kernels, float* logits, int count) {
@@ -72,23 +78,27 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
       sizes_(activation_sizes(config, has_quantized(weights), kRowsMax)),
       memory_(PackedMemory::require(activation_bytes(sizes_))) {
   for (const LayerWeights& layer : weights.layers) {
-    CHECK(size_t(layer.qkv.n_padded()) <= sizes_.qkv);
+    const StackedMatrix& first = layer.recurrent != nullptr ? layer.recurrent->input : layer.qkv;
+    CHECK(size_t(first.n_padded()) <= sizes_.qkv);
   }
   if (!config_.mixture.layers.empty()) {
     mixture_pass_.emplace(config_, kernels_, pool_, multiplier_, has_quantized(weights), kRowsMax);
+  }
+  if (!config_.recurrent.layers.empty()) {
+    recurrent_pass_.emplace(config_, kernels_, pool_, multiplier_, kRowsMax);
   }
   if (weights.layer_inputs != nullptr) {
     layer_inputs_.emplace(config_, *weights.layer_inputs, kernels_, pool_, multiplier_, kRowsMax);
   }
   float* next = reinterpret_cast<float*>(memory_.data());
   const auto take = [&next](size_t floats) { return std::exchange(next, next + floats); };
-  residual_ = take(sizes_.hidden * kRowsMax);
-  normed_ = take(sizes_.hidden * kRowsMax);
-  qkv_ = take(sizes_.qkv * kRowsMax);
-  attention_ = take(sizes_.attention * kRowsMax);
-  gate_up_ = take(sizes_.gate_up * kRowsMax);
-  projected_ = take(sizes_.output * kRowsMax);
-  if (has_quantized(weights)) quantized_ = reinterpret_cast<uint8_t*>(next);
+  buffers_.residual = take(sizes_.hidden * kRowsMax);
+  buffers_.normed = take(sizes_.hidden * kRowsMax);
+  buffers_.qkv = take(sizes_.qkv * kRowsMax);
+  buffers_.attention = take(sizes_.attention * kRowsMax);
+  buffers_.gate_up = take(sizes_.gate_up * kRowsMax);
+  buffers_.projected = take(sizes_.output * kRowsMax);
+  if (has_quantized(weights)) buffers_.quantized = reinterpret_cast<uint8_t*>(next);
 }
 
 Status Transformer::forward(std::span<const Slice> slices, float* hidden) {
@@ -121,59 +131,88 @@ Status Transformer::forward(std::span<const Slice> slices, float* hidden) {
 
 template <class Body>
 void Transformer::for_rows(const Body& body) {
-  const int rows = static_cast<int>(rows_.size());
-  // With few rows, tasks are smaller, so that every thread has one.
-  const int share = (rows + pool_.threads() - 1) / pool_.threads();
-  const int per_task = std::clamp(share, 1, kRowBlock);
-  pool_.run((rows + per_task - 1) / per_task, [&](int task, int) {
-    const int end = std::min(rows, (task + 1) * per_task);
-    for (int row = task * per_task; row < end; ++row) body(row);
-  });
+  cascade::for_rows(pool_, static_cast<int>(rows_.size()), body);
 }
 
 Status Transformer::run_pass(std::span<const Slice> slices, std::span<const int> skip,
                              std::span<const int> take, float* hidden) {
   rows_.clear();
+  std::vector<RecurrentPass::Sequence> sequences;
   for (size_t i = 0; i < slices.size(); ++i) {
     const Slice& slice = slices[i];
     const auto size = static_cast<int64_t>(slice.token_ids.size());
     CHECK(slice.position >= 0 && slice.outputs >= 0 && slice.outputs <= size);
     CHECK(slice.position <= static_cast<int64_t>(slice.pages.size()) * kPageTokens - size);
+    if (recurrent_pass_ && take[i] > 0) {
+      // The state of a convolution of one token is empty.
+      const bool has_state = config_.recurrent.state_floats() > 0;
+      CHECK(!has_state || slice.state_to != nullptr);
+      CHECK(!has_state || slice.position == 0 || slice.state_from != nullptr);
+      const float* const from = skip[i] == 0 ? slice.state_from : slice.state_to;
+      sequences.push_back({static_cast<int>(rows_.size()), take[i], from, slice.state_to});
+    }
     for (int row = skip[i]; row < skip[i] + take[i]; ++row) {
       rows_.push_back({static_cast<int>(i), slice.position + row, row >= size - slice.outputs});
     }
   }
+  if (rows_.empty()) return {};
+  if (recurrent_pass_) recurrent_pass_->begin(sequences);
   embed(slices);
   attention_pass_.begin(rows_, slices);
   Status done = run_layers(slices);
   attention_pass_.end();
   RETURN_IF_ERROR(std::move(done));
   for_rows([&](int row) {
-    kernels_.rms_norm(residual_ + size_t(row) * config_.hidden_size, weights_.final_norm.data(),
-                      config_.rms_norm_eps, config_.hidden_size,
+    kernels_.rms_norm(buffers_.residual + size_t(row) * config_.hidden_size,
+                      weights_.final_norm.data(), config_.rms_norm_eps, config_.hidden_size,
                       hidden + size_t(row) * config_.hidden_size);
   });
   return {};
 }
 
 Status Transformer::run_layers(std::span<const Slice> slices) {
+  const int last_state_layer = config_.last_state_layer();
   for (int layer = 0; layer < config_.layers; ++layer) {
     const LayerWeights& w = weights_.layers[layer];
-    project_qkv(w, slices, layer);
-    const AttentionShape shape = config_.attention_shape(layer);
-    if (shape.writes_kv) RETURN_IF_ERROR(attention_pass_.index_pages(shape.kv_part));
-    if (layer == config_.last_kv_layer()) {
-      // All K and V are written; from here on only the wanted rows matter.
-      keep_output_rows();
-      if (rows_.empty()) return {};
-      attention_pass_.keep(rows_);
+    for_rows([&](int row) { norm_input(w.attention_norm, row); });
+    if (w.recurrent != nullptr) {
+      recurrent_pass_->run(*w.recurrent, layer,
+                           {.x = buffers_.normed,
+                            .quantized = buffers_.quantized,
+                            .projected = buffers_.qkv,
+                            .projected_stride = sizes_.qkv,
+                            .out = buffers_.attention,
+                            .out_stride = sizes_.attention});
+      if (layer == last_state_layer) keep_output_rows(buffers_.attention, sizes_.attention);
+    } else {
+      RETURN_IF_ERROR(attend(w, slices, layer));
     }
-    const float* sinks = w.sink_logits.empty() ? nullptr : w.sink_logits.data();
-    RETURN_IF_ERROR(attention_pass_.attend(layer, {qkv_ + w.qkv.offset[0], sizes_.qkv, sinks},
-                                           {attention_, sizes_.attention}));
+    if (rows_.empty()) return {};
     finish_layer(w, layer);
-    if (observer_) observer_(layer, rows_, residual_);
+    if (observer_) observer_(layer, rows_, buffers_.residual);
   }
+  return {};
+}
+
+Status Transformer::attend(const LayerWeights& w, std::span<const Slice> slices, int layer) {
+  project_qkv(w, slices, layer);
+  const AttentionShape shape = config_.attention_shape(layer);
+  if (shape.writes_kv) RETURN_IF_ERROR(attention_pass_.index_pages(shape.kv_part));
+  if (layer == config_.last_state_layer()) {
+    keep_output_rows(buffers_.qkv, sizes_.qkv);
+    if (rows_.empty()) return {};
+    attention_pass_.keep(rows_);
+  }
+  const float* sinks = w.sink_logits.empty() ? nullptr : w.sink_logits.data();
+  RETURN_IF_ERROR(attention_pass_.attend(layer, {buffers_.qkv + w.qkv.offset[0], sizes_.qkv, sinks},
+                                         {buffers_.attention, sizes_.attention}));
+  if (!config_.attention_gate) return {};
+  const int q_size = config_.query_heads * shape.head_dim;
+  for_rows([&](int row) {
+    const float* const gates = buffers_.qkv + row * sizes_.qkv + w.qkv.offset[0] + q_size;
+    float* const out = buffers_.attention + row * sizes_.attention;
+    kernels_.sigmoid_mul(gates, out, q_size, out);
+  });
   return {};
 }
 
@@ -186,19 +225,19 @@ void Transformer::embed(std::span<const Slice> slices) {
   }
   const int hidden = config_.hidden_size;
   for_rows([&](int row) {
-    float* residual = residual_ + size_t(row) * hidden;
+    float* residual = buffers_.residual + size_t(row) * hidden;
     get_row(weights_.embedding, ids[row], residual);
     if (weights_.embedding_multiplier != 1) {
       kernels_.multiply(residual, weights_.embedding_multiplier, hidden);
     }
     angles_.set(row, rows_[row].position);
   });
-  if (layer_inputs_) layer_inputs_->compute(ids, residual_, quantized_);
+  if (layer_inputs_) layer_inputs_->compute(ids, buffers_.residual, buffers_.quantized);
 }
 
 Product Transformer::product(const StackedMatrix& w, const float* x, size_t x_stride, float* y,
                              size_t y_stride) const {
-  return {&w, x, x_stride, static_cast<int>(rows_.size()), quantized_, y, y_stride};
+  return {&w, x, x_stride, static_cast<int>(rows_.size()), buffers_.quantized, y, y_stride};
 }
 
 void Transformer::multiply(const Product& product) {
@@ -208,8 +247,8 @@ void Transformer::multiply(const Product& product) {
 
 void Transformer::norm_input(const std::vector<float>& norm, int row) {
   const int hidden = config_.hidden_size;
-  const float* residual = residual_ + size_t(row) * hidden;
-  float* normed = normed_ + size_t(row) * hidden;
+  const float* residual = buffers_.residual + size_t(row) * hidden;
+  float* normed = buffers_.normed + size_t(row) * hidden;
   if (norm.empty()) {
     std::copy_n(residual, hidden, normed);
   } else {
@@ -217,26 +256,19 @@ void Transformer::norm_input(const std::vector<float>& norm, int row) {
   }
 }
 
-void Transformer::norm_heads(const std::vector<float>& norm, int channels, float* x) const {
-  const int size = static_cast<int>(norm.size());
-  for (int i = 0; i < channels; i += size) {
-    kernels_.rms_norm(x + i, norm.data(), config_.rms_norm_eps, size, x + i);
-  }
-}
-
 void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer) {
   const AttentionShape shape = config_.attention_shape(layer);
   const int q_size = config_.query_heads * shape.head_dim;
   const int kv_size = shape.kv_heads * shape.head_dim;
-  for_rows([&](int row) { norm_input(w.attention_norm, row); });
-  multiply(product(w.qkv, normed_, config_.hidden_size, qkv_, sizes_.qkv));
+  multiply(product(w.qkv, buffers_.normed, config_.hidden_size, buffers_.qkv, sizes_.qkv));
   const LayerRope kind = config_.layer_rope[layer];
+  const float eps = config_.rms_norm_eps;
   const int rotary_dim = config_.rotary_dim(kind);
   for_rows([&](int r) {
     const Row& row = rows_[r];
-    float* const qkv = qkv_ + r * sizes_.qkv;
+    float* const qkv = buffers_.qkv + r * sizes_.qkv;
     float* const q = qkv + w.qkv.offset[0];
-    if (!w.query_norm.empty()) norm_heads(w.query_norm, q_size, q);
+    if (!w.query_norm.empty()) norm_heads(kernels_, eps, w.query_norm, q_size, q);
     if (kind != LayerRope::kNone) {
       kernels_.rope(q, config_.query_heads, shape.head_dim, rotary_dim, angles_.cos(kind, r),
                     angles_.sin(kind, r));
@@ -247,8 +279,8 @@ void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slic
     float* const k = qkv + w.qkv.offset[1];
     float* const v = shape.key_is_value ? qkv + w.qkv.n_padded() : qkv + w.qkv.offset[2];
     if (shape.key_is_value) std::copy_n(k, kv_size, v);
-    if (!w.key_norm.empty()) norm_heads(w.key_norm, kv_size, k);
-    if (!w.value_norm.empty()) norm_heads(w.value_norm, kv_size, v);
+    if (!w.key_norm.empty()) norm_heads(kernels_, eps, w.key_norm, kv_size, k);
+    if (!w.value_norm.empty()) norm_heads(kernels_, eps, w.value_norm, kv_size, v);
     if (kind != LayerRope::kNone) {
       kernels_.rope(k, shape.kv_heads, shape.head_dim, rotary_dim, angles_.cos(kind, r),
                     angles_.sin(kind, r));
@@ -267,18 +299,19 @@ void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slic
 
 void Transformer::add_output(const std::vector<float>& norm, int row) {
   const int hidden = config_.hidden_size;
-  float* output = projected_ + row * sizes_.output;
+  float* output = buffers_.projected + row * sizes_.output;
   if (!norm.empty()) {
     kernels_.rms_norm(output, norm.data(), config_.rms_norm_eps, hidden, output);
   }
   if (config_.residual_multiplier != 1) {
     kernels_.multiply(output, config_.residual_multiplier, hidden);
   }
-  kernels_.add(residual_ + size_t(row) * hidden, output, hidden);
+  kernels_.add(buffers_.residual + size_t(row) * hidden, output, hidden);
 }
 
 void Transformer::finish_layer(const LayerWeights& w, int layer) {
-  multiply(product(w.output, attention_, sizes_.attention, projected_, sizes_.output));
+  multiply(
+      product(w.output, buffers_.attention, sizes_.attention, buffers_.projected, sizes_.output));
   for_rows([&](int row) {
     add_output(w.attention_output_norm, row);
     norm_input(w.mlp_norm, row);
@@ -286,26 +319,29 @@ void Transformer::finish_layer(const LayerWeights& w, int layer) {
   const int rows = static_cast<int>(rows_.size());
   if (!w.down.matrices.empty()) run_mlp(w);
   if (w.mixture != nullptr && config_.mixture.beside_mlp) {
-    mixture_pass_->add(*w.mixture, residual_, rows, projected_, sizes_.output);
+    mixture_pass_->add(*w.mixture, buffers_.residual, rows, buffers_.projected, sizes_.output);
   } else if (w.mixture != nullptr) {
-    mixture_pass_->run(*w.mixture, normed_, rows, projected_, sizes_.output);
+    mixture_pass_->run(*w.mixture, buffers_.normed, rows, buffers_.projected, sizes_.output);
   }
   for_rows([&](int row) { add_output(w.mlp_output_norm, row); });
   if (w.input != nullptr) {
-    layer_inputs_->add(layer, *w.input, rows, residual_, projected_, sizes_.output, quantized_);
+    layer_inputs_->add(layer, *w.input, rows, buffers_.residual, buffers_.projected, sizes_.output,
+                       buffers_.quantized);
   }
   if (w.scale == 1) return;
   for_rows([&](int row) {
-    kernels_.multiply(residual_ + size_t(row) * config_.hidden_size, w.scale, config_.hidden_size);
+    kernels_.multiply(buffers_.residual + size_t(row) * config_.hidden_size, w.scale,
+                      config_.hidden_size);
   });
 }
 
 void Transformer::run_mlp(const LayerWeights& w) {
-  multiply(product(w.gate_up, normed_, config_.hidden_size, gate_up_, sizes_.gate_up));
+  multiply(
+      product(w.gate_up, buffers_.normed, config_.hidden_size, buffers_.gate_up, sizes_.gate_up));
   const ActivationKernel activate = activation_kernel(config_.activation, kernels_);
-  float* const gates = gate_up_ + w.gate_up.offset[0];
-  const float* const ups = gate_up_ + w.gate_up.offset[1];
-  const Product down = product(w.down, gates, sizes_.gate_up, projected_, sizes_.output);
+  float* const gates = buffers_.gate_up + w.gate_up.offset[0];
+  const float* const ups = buffers_.gate_up + w.gate_up.offset[1];
+  const Product down = product(w.down, gates, sizes_.gate_up, buffers_.projected, sizes_.output);
   multiplier_.set_inputs({&down, 1}, [&](int, int row, int begin, int end) {
     float* gate = gates + row * sizes_.gate_up + begin;
     activate(gate, ups + row * sizes_.gate_up + begin, end - begin, gate);
@@ -313,21 +349,22 @@ void Transformer::run_mlp(const LayerWeights& w) {
   multiplier_.multiply({&down, 1});
 }
 
-void Transformer::keep_output_rows() {
+void Transformer::keep_output_rows(float* buffer, size_t stride) {
   size_t kept = 0;
   for (size_t row = 0; row < rows_.size(); ++row) {
     if (!rows_[row].output) continue;
     if (kept != row) {
-      std::memcpy(residual_ + kept * config_.hidden_size, residual_ + row * config_.hidden_size,
+      std::memcpy(buffers_.residual + kept * config_.hidden_size,
+                  buffers_.residual + row * config_.hidden_size,
                   config_.hidden_size * sizeof(float));
-      std::memcpy(qkv_ + kept * sizes_.qkv, qkv_ + row * sizes_.qkv, sizes_.qkv * sizeof(float));
+      std::memcpy(buffer + kept * stride, buffer + row * stride, stride * sizeof(float));
       if (layer_inputs_) layer_inputs_->move(static_cast<int>(row), static_cast<int>(kept));
       rows_[kept] = rows_[row];
     }
     ++kept;
   }
   rows_.resize(kept);
-  if (config_.last_kv_layer() == config_.layers - 1) return;
+  if (config_.last_state_layer() == config_.layers - 1) return;
   for_rows([&](int row) { angles_.set(row, rows_[row].position); });
 }
 
@@ -344,13 +381,13 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
     float* out = padded.empty() ? logits + begin * stride : padded.data();
     const float* input = hidden + size_t(begin) * config_.hidden_size;
     for (int row = 0; row < count && head.quantized(); ++row) {
-      kernels_.quantize_row({input + size_t(row) * config_.hidden_size, head.k, quantized_, count,
-                             row, is_k_quant(head.type), 0, head.groups()});
+      kernels_.quantize_row({input + size_t(row) * config_.hidden_size, head.k, buffers_.quantized,
+                             count, row, is_k_quant(head.type), 0, head.groups()});
     }
     pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int thread) {
       const int end = std::min(head.panels(), (task + 1) * per_task);
-      multiplier_.multiply_panels(head, input, config_.hidden_size, quantized_, count, out, stride,
-                                  task * per_task, end, thread);
+      multiplier_.multiply_panels(head, input, config_.hidden_size, buffers_.quantized, count, out,
+                                  stride, task * per_task, end, thread);
       const int begin_channel = task * per_task * kPanelChannels;
       for (int row = 0; row < count; ++row) {
         finish_logits(config_, kernels_, out + row * stride + begin_channel,

@@ -17,6 +17,7 @@
 #include "model/matrix_multiplier.h"
 #include "model/mixture_pass.h"
 #include "model/packed_memory.h"
+#include "model/recurrent_pass.h"
 #include "model/rope_angles.h"
 #include "model/slice.h"
 #include "model/weights.h"
@@ -57,7 +58,7 @@ class Transformer {
 
   using Row = SliceRow;
   // Called after every layer with the rows of the pass and their residual stream
-  // [rows, hidden_size]; from the last layer that computes K and V on with the wanted rows only.
+  // [rows, hidden_size]; from the last layer with a state on with the wanted rows only.
   // For measurements and signs of life.
   using Observer = std::function<void(int layer, std::span<const Row>, const float* residual)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
@@ -78,16 +79,20 @@ class Transformer {
                   size_t y_stride) const;
   void multiply(const Product& product);
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
+  // Computes the attention of `layer` into buffers_.attention. If the layer is the last one with a
+  // state, only the wanted rows are left, perhaps none.
+  Status attend(const LayerWeights& w, std::span<const Slice> slices, int layer);
   void finish_layer(const LayerWeights& w, int layer);
   void run_mlp(const LayerWeights& w);
-  // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
-  // is empty.
+  // Sets a row of buffers_.normed to the RMSNorm of the residual stream by `norm`, or to a copy of
+  // the residual stream if `norm` is empty.
   void norm_input(const std::vector<float>& norm, int row);
-  // Norms the heads of `x`: each by itself, or all together if `norm` has weights for all.
-  void norm_heads(const std::vector<float>& norm, int channels, float* x) const;
-  // Adds a row of projected_, normed by `norm` unless `norm` is empty, to the residual stream.
+  // Adds a row of buffers_.projected, normed by `norm` unless `norm` is empty, to the residual
+  // stream.
   void add_output(const std::vector<float>& norm, int row);
-  void keep_output_rows();
+  // Only the wanted rows matter from here on. `buffer` has other results of all rows, `stride`
+  // apart.
+  void keep_output_rows(float* buffer, size_t stride);
   template <class Body>
   void for_rows(const Body& body);
 
@@ -99,21 +104,16 @@ class Transformer {
   RopeAngles angles_;
   Observer observer_;
 
-  // The pass in progress; buffers are [kRowsMax, ...].
+  // The pass in progress.
   std::vector<Row> rows_;
   AttentionPass attention_pass_;
   MatrixMultiplier multiplier_;
-  std::optional<MixturePass> mixture_pass_;  // if some layer is a mixture
-  std::optional<LayerInputs> layer_inputs_;  // if layers have inputs of their own
-  const ActivationSizes sizes_;              // the widths of the rows below
-  PackedMemory memory_;                      // all that follows
-  float* residual_;                          // [rows, hidden_size]
-  float* normed_;                            // [rows, hidden_size]
-  float* qkv_;                               // [rows, sizes_.qkv]
-  float* attention_;                         // [rows, sizes_.attention]
-  float* gate_up_;                           // [rows, sizes_.gate_up]
-  float* projected_;                         // [rows, sizes_.output]
-  uint8_t* quantized_ = nullptr;             // rows of quantised input, if weights are quantised
+  std::optional<MixturePass> mixture_pass_;      // if some layer is a mixture
+  std::optional<RecurrentPass> recurrent_pass_;  // if some layer is recurrent
+  std::optional<LayerInputs> layer_inputs_;      // if layers have inputs of their own
+  const ActivationSizes sizes_;                  // the widths of the rows
+  PackedMemory memory_;                          // of the activations
+  ActivationRows buffers_;                       // [kRowsMax, ...]
 };
 
 }  // namespace cascade

@@ -38,6 +38,9 @@ SourceState source_state(const TensorFiles& files, const PackingPlan& plan) {
     if (tensor.interleaved_head_rows > 0) {
       state.field("interleaved rows", uint64_t(tensor.interleaved_head_rows));
     }
+    if (tensor.interleaved_run > 1) {
+      state.field("interleaved run", uint64_t(tensor.interleaved_run));
+    }
   }
   for (const auto& [path, identity] : files.sources()) {
     state.field("path", std::filesystem::weakly_canonical(path, ignored).native());
@@ -77,7 +80,8 @@ Status find_all(PackingPlan& plan, Weights& weights) {
     RETURN_IF_ERROR(
         plan.matrix("lm_head.weight", config.vocab_size, config.hidden_size, weights.head, true));
   }
-  ASSIGN_OR_RETURN(weights.final_norm, plan.norm("model.norm.weight", config.hidden_size));
+  ASSIGN_OR_RETURN(weights.final_norm,
+                   plan.norm(std::string(final_norm_name(config)), config.hidden_size));
   if (config.layer_input_size > 0) {
     weights.layer_inputs = std::make_unique<LayerInputWeights>();
     RETURN_IF_ERROR(find_layer_inputs(plan, *weights.layer_inputs));
@@ -148,7 +152,9 @@ size_t StackedMatrix::bytes() const {
 }
 
 std::vector<const StackedMatrix*> LayerWeights::stacks() const {
-  std::vector<const StackedMatrix*> all = {&qkv, &output};
+  std::vector<const StackedMatrix*> all = {recurrent == nullptr ? &qkv : &recurrent->input};
+  if (recurrent != nullptr && !recurrent->steps.matrices.empty()) all.push_back(&recurrent->steps);
+  all.push_back(&output);
   if (input != nullptr) all.insert(all.end(), {&input->gate, &input->output});
   if (!gate_up.matrices.empty()) all.insert(all.end(), {&gate_up, &down});
   if (mixture == nullptr) return all;

@@ -77,6 +77,23 @@ struct LayerInputWeights {
   float embedding_multiplier = 1;
 };
 
+// What a recurrent layer has in place of q, k and v (ModelConfig::recurrent).
+struct RecurrentWeights {
+  // Parts, with the input hidden_size. kConvolution: one, of [gate of the input, gate of the
+  // output, input]. kMamba: one, of [gate, convolution's input, steps]. kDeltaNet: convolution's
+  // input and gate, or one of both, key head by key head.
+  StackedMatrix input;
+  // kDeltaNet: the logits of rates and decays, as two parts or as one, key head by key head. bf16
+  // or f32: an error in a decay grows with every token.
+  StackedMatrix steps;
+  std::vector<float> taps;        // [taps, channels], that of the oldest token first
+  std::vector<float> taps_bias;   // [channels], or empty
+  std::vector<float> decay_rate;  // [value_heads]: the logarithm of the decay of a step of size 1
+  std::vector<float> step_bias;   // [value_heads]
+  std::vector<float> skip;        // [value_heads]: the factor of the input in the output, or empty
+  std::vector<float> norm;        // [value_dim] (kDeltaNet), [value_channels()] (kMamba), or empty
+};
+
 struct LayerWeights {
   // A norm is empty if the model does not have it. If norms add one to their weights, that one has
   // already been added.
@@ -89,10 +106,13 @@ struct LayerWeights {
   std::vector<float> value_norm;             // [head_dim], ones, or empty
   std::vector<float> sink_logits;            // [query_heads], or empty
   float scale = 1;                           // of the residual stream after the layer
-  StackedMatrix qkv;                         // parts: q, k, v, or those it has; input hidden_size
-  StackedMatrix output;                      // input query_heads * head_dim
-  StackedMatrix gate_up;                     // parts: gate, up; input hidden_size
-  StackedMatrix down;                        // input intermediate_size
+  // Parts: q, k, v, or those it has; input hidden_size. q has twice its rows if attention is gated:
+  // those of the gates follow. Empty if the layer is recurrent.
+  StackedMatrix qkv;
+  std::unique_ptr<RecurrentWeights> recurrent;
+  StackedMatrix output;   // input: outputs of attention, or of the recurrence
+  StackedMatrix gate_up;  // parts: gate, up; input hidden_size
+  StackedMatrix down;     // input intermediate_size
   // Instead of gate_up and down, which are empty then, or beside them.
   std::unique_ptr<MixtureWeights> mixture;
   std::unique_ptr<LayerInputProjections> input;  // if layers have inputs of their own

@@ -287,6 +287,9 @@ Digest TensorDigest::finish() const {
     if (tensor.interleaved_head_rows > 0) {
       all.field("interleaved rows", uint64_t(tensor.interleaved_head_rows));
     }
+    if (tensor.interleaved_run > 1) {
+      all.field("interleaved run", uint64_t(tensor.interleaved_run));
+    }
   }
   for (size_t i = 0; i < pieces_.size(); ++i) {
     for (const Digest& piece : pieces_[i]) all.field("tensor", uint64_t{i}).field("piece", piece);

@@ -8,8 +8,8 @@ namespace cascade {
 double attention_growth(const ModelConfig& config) {
   const double hidden = config.hidden_size;
   double weights = 0, position = 0;
-  // Tokens of a prompt skip the layers after the last one that computes K and V.
-  for (int layer = 0; layer <= config.last_kv_layer(); ++layer) {
+  // Tokens of a prompt skip the layers after the last one with a state.
+  for (int layer = 0; layer <= config.last_state_layer(); ++layer) {
     const AttentionShape shape = config.attention_shape(layer);
     const double heads = double(config.query_heads) * shape.head_dim;
     const double kv_heads = shape.writes_kv ? double(shape.kv_heads) * shape.head_dim : 0;

@@ -92,6 +92,7 @@ std::string_view to_string(Tensor tensor) {
     case Tensor::kValue: return "V";
     case Tensor::kValueScale: return "V scale";
     case Tensor::kHidden: return "hidden";
+    case Tensor::kState: return "recurrent state";
     case Tensor::kFinal: return "final hidden";
     case Tensor::kLogits: return "logits";
   }

@@ -1,4 +1,5 @@
-// Where two runs of one sequence differ: in K and V in their pages, hidden states, or logits.
+// Where two runs of one sequence differ: in K and V in their pages, recurrent states, hidden
+// states, or logits.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,18 @@
 namespace cascade::eval {
 
 // In the order that decides which difference within a layer is the first.
-enum class Tensor : uint8_t { kKey, kKeyScale, kValue, kValueScale, kHidden, kFinal, kLogits };
+enum class Tensor : uint8_t {
+  kKey,
+  kKeyScale,
+  kValue,
+  kValueScale,
+  kState,
+  kHidden,
+  kFinal,
+  kLogits,
+};
 
-// "K", "K scale", "V", "V scale", "hidden", "final hidden", "logits".
+// "K", "K scale", "V", "V scale", "recurrent state", "hidden", "final hidden", "logits".
 std::string_view to_string(Tensor tensor);
 
 // A number: its bits as they are stored, and the value that they stand for.
@@ -32,8 +42,8 @@ struct Difference {
   int channel = -1;      // or the token id, for logits; -1: a scale, which has none
   Element reference, other;
 
-  // Orders by layer; then K, V, hidden states; then position, head, channel. The final hidden
-  // states and the logits come after all layers.
+  // Orders by layer; then K, V, recurrent and hidden states; then position, head, channel. The
+  // final hidden states and the logits come after all layers.
   bool before(const Difference& that) const;
   // "K of layer 3, KV head 1, position 130, channel 5: 0.5 (0x3f00) in the reference, …"
   std::string to_string() const;

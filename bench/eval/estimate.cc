@@ -51,6 +51,7 @@ Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& r
                                 {"page_bytes", needed.page_bytes},
                                 {"weights_bytes", needed.weights_bytes},
                                 {"kv_bytes", needed.kv_bytes},
+                                {"state_bytes", needed.state_bytes},
                                 {"activation_bytes", needed.activation_bytes},
                                 {"total_bytes", needed.total_bytes},
                                 {"kv_in_memory_bytes", kv_in_memory_bytes},
@@ -76,7 +77,8 @@ Result<EstimateRow> row_of(const ModelConfig& config, uint64_t weights_bytes,
   row.kv_disk_bytes =
       fits.pages *
       kv_record_bytes(parts_of_layers(kv_layout(config, facts.types.kv_type).part_sizes()));
-  row.memory_bytes = fits.weights_bytes + fits.activation_bytes + row.kv_in_memory_bytes;
+  row.memory_bytes =
+      fits.weights_bytes + fits.activation_bytes + fits.state_bytes + row.kv_in_memory_bytes;
   // Sequences that fit one by one wait for each other.
   if (fits.pages / static_cast<uint64_t>(facts.types.sequences) <= pages_max) return row;
   MemoryDemand reading = facts.types;
@@ -84,7 +86,8 @@ Result<EstimateRow> row_of(const ModelConfig& config, uint64_t weights_bytes,
   reading.rows = static_cast<int>(
       reader_slice_tokens_max(static_cast<int64_t>(pages_max), ReaderSliceLimits()));
   ASSIGN_OR_RETURN(const MemoryEstimate reads, estimate_memory(config, weights_bytes, reading));
-  row.memory_bytes = reads.weights_bytes + reads.activation_bytes + row.kv_in_memory_bytes;
+  row.memory_bytes =
+      reads.weights_bytes + reads.activation_bytes + reads.state_bytes + row.kv_in_memory_bytes;
   return row;
 }
 

@@ -51,6 +51,10 @@ std::string estimate_text(const EstimateFacts& facts, const std::vector<Estimate
                               (facts.why.empty() ? "" : ": " + facts.why));
   text += fact("K and V", with_commas(static_cast<int64_t>(any.page_bytes / kPageTokens)) +
                               " bytes a token as " + std::string(to_string(facts.types.kv_type)));
+  if (any.state_bytes > 0) {
+    text += fact("states", in_units(any.state_bytes / static_cast<uint64_t>(sequences)) +
+                               " a sequence, of recurrent layers");
+  }
   text += fact("working space", in_units(any.activation_bytes) + " with " +
                                     std::to_string(facts.types.threads) + " threads");
   text += "\n" + right("tokens") + right("K and V") + right("in memory") + right("kept on disk") +
@@ -73,7 +77,8 @@ std::string estimate_text(const EstimateFacts& facts, const std::vector<Estimate
                     ":\n";
   text +=
       "room for " + with_commas(static_cast<int64_t>(pages) * kPageTokens) + " tokens, and " +
-      in_units(any.weights_bytes + any.activation_bytes + pages * any.page_bytes) +
+      in_units(any.weights_bytes + any.activation_bytes + any.state_bytes +
+               pages * any.page_bytes) +
       " in all when the KV cache is full.\nLonger sequences are read from disk where memory has "
       "no room for them, up to max_disk.\n";
   return text;

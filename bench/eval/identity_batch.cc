@@ -32,11 +32,13 @@ IdentityBatch::IdentityBatch(const IdentityCase& drawn, IdentityRun& run, Transf
       random_(random),
       sizes_(drawn.slice) {
   sequences_.push_back({nullptr, drawn.ids, run.pages, static_cast<size_t>(drawn.prefix), true});
+  sequences_.front().state.resize(run.state.size());
   for (const MatePlan& mate : drawn.mates) {
     sequences_.push_back({&mate, mate.ids, {}, 0, !mate.shares_pages});
     for (size_t slots = 0; slots < mate.ids.size(); slots += kPageTokens) {
       sequences_.back().pages.push_back(run.heap->take());
     }
+    sequences_.back().state.resize(run.state.size());
   }
 }
 
@@ -58,7 +60,13 @@ void IdentityBatch::share_pages(Sequence& mate) {
   const size_t room = (context - std::min(context, own_tokens)) / kPageTokens;
   const size_t full = std::min(main.done / kPageTokens, room);
   if (full == 0) return;
-  const size_t shared = 1 + random_.below(full);
+  size_t shared = 1 + random_.below(full);
+  if (!main.state.empty()) {
+    // The mate goes on from the state that the sequence has now.
+    if (full * kPageTokens != main.done) return;
+    shared = full;
+    mate.state = main.done == static_cast<size_t>(drawn_.prefix) ? run_.prefix_state : main.state;
+  }
   mate.pages.insert(mate.pages.begin(), main.pages.begin(),
                     main.pages.begin() + static_cast<ptrdiff_t>(shared));
   mate.done = shared * kPageTokens;
@@ -70,13 +78,20 @@ void IdentityBatch::share_pages(Sequence& mate) {
 
 // The next `take` tokens of the sequence.
 Slice IdentityBatch::slice_of(Sequence& sequence, size_t take, int outputs) const {
+  // The prefix's state must stay as it is: mates may go on from it, too.
+  const bool after_prefix =
+      sequence.plan == nullptr && sequence.done == static_cast<size_t>(drawn_.prefix);
+  const std::vector<float>& from = after_prefix ? run_.prefix_state : sequence.state;
   return {std::span(sequence.ids).subspan(sequence.done, take),
           static_cast<int64_t>(sequence.done),
           sequence.pages,
           outputs,
           nullptr,
           attention_,
-          attention_.selected > 0 ? &sequence.indexed_pages : nullptr};
+          attention_.selected > 0 ? &sequence.indexed_pages : nullptr,
+          {},
+          sequence.done == 0 ? nullptr : from.data(),
+          sequence.state.data()};
 }
 
 // How many tokens of a sequence are in the next call; 0 means that it is not in the call.

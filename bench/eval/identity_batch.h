@@ -40,6 +40,8 @@ class IdentityBatch {
   // batch exists.
   const int& main_index() const { return main_index_; }
   int sharing_mates() const { return sharing_mates_; }
+  // The recurrent state of the sequence after the tokens so far.
+  const std::vector<float>& main_state() const { return sequences_.front().state; }
 
  private:
   struct Sequence {
@@ -49,6 +51,7 @@ class IdentityBatch {
     size_t done = 0;
     bool active = true;
     int64_t indexed_pages = 0;
+    std::vector<float> state = {};  // of recurrent layers
     size_t left() const { return ids.size() - done; }
   };
 

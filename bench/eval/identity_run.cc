@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "base/check.h"
 #include "bench/eval/identity_batch.h"
@@ -31,6 +32,25 @@ void record_slice(Transformer& transformer, const int& index, LayerStates& state
           states.known[layer][position] = true;
         }
       });
+}
+
+// Compares the states after the token at `position`.
+void compare_states(const RecurrentConfig& config, std::span<const float> reference,
+                    std::span<const float> other, int64_t position, Comparison& result) {
+  for (int layer = 0; layer < static_cast<int>(config.layers.size()); ++layer) {
+    if (!config.is_recurrent(layer)) continue;
+    const size_t begin = config.layer_offset(layer);
+    // The padding between the parts of a state has any values.
+    const auto inputs = static_cast<size_t>((config.taps - 1) * config.channels);
+    const auto matrices = static_cast<size_t>(config.value_channels() * config.key_dim);
+    for (const auto& [offset, count] :
+         {std::pair(size_t{0}, inputs), std::pair(config.input_floats(), matrices)}) {
+      if (count == 0) continue;
+      compare_rows(Tensor::kState, layer, position, static_cast<int>(count),
+                   reference.subspan(begin + offset, count), other.subspan(begin + offset, count),
+                   result);
+    }
+  }
 }
 
 }  // namespace
@@ -88,6 +108,7 @@ Result<IdentityRun> IdentityRunner::start_run(const IdentityCase& drawn, Random*
   const auto outputs = static_cast<size_t>(drawn.outputs);
   run.hidden.resize(outputs * model_.config.hidden_size);
   run.logits.resize(outputs * model_.config.vocab_size);
+  run.state.resize(model_.config.recurrent.state_floats());
   if (!record) return run;
   run.layers.width = model_.config.hidden_size;
   run.layers.tokens = static_cast<int64_t>(drawn.ids.size());
@@ -118,7 +139,10 @@ Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool re
                          static_cast<int>(outputs),
                          nullptr,
                          attention_,
-                         attention_.selected > 0 ? &indexed_pages : nullptr};
+                         attention_.selected > 0 ? &indexed_pages : nullptr,
+                         {},
+                         begin == 0 ? nullptr : run.state.data(),
+                         run.state.data()};
     CHECK(one.forward(std::span(&slice, 1), hidden).ok());
     hidden += outputs * width;
   }
@@ -148,17 +172,25 @@ void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, Identi
   for (size_t page = 0; page < pages_of(tokens); ++page) pages.push_back(run.heap->take());
   SliceSizes sizes(drawn.donor_slice);
   int64_t indexed_pages = 0;
+  const auto prefix = static_cast<size_t>(drawn.prefix);
+  std::vector<float> state(run.state.size());
   for (size_t done = 0; done < tokens;) {
-    const size_t take = sizes.next(tokens - done, random);
+    size_t take = sizes.next(tokens - done, random);
+    // A recurrent state cannot be cut: a slice ends where it is needed.
+    if (!state.empty() && done < prefix) take = std::min(take, prefix - done);
     const Slice slice = {std::span(drawn.donor_ids).subspan(done, take),
                          static_cast<int64_t>(done),
                          pages,
                          0,
                          nullptr,
                          attention_,
-                         attention_.selected > 0 ? &indexed_pages : nullptr};
+                         attention_.selected > 0 ? &indexed_pages : nullptr,
+                         {},
+                         done == 0 ? nullptr : state.data(),
+                         state.data()};
     CHECK(donor.forward(std::span(&slice, 1), nullptr).ok());
     done += take;
+    if (done == prefix) run.prefix_state = state;
   }
   donor.observe({});
   layers.tokens = record ? static_cast<int64_t>(drawn.ids.size()) : 0;
@@ -182,6 +214,7 @@ Result<IdentityRun> IdentityRunner::variant(const IdentityCase& drawn, bool reco
   batch.finish();
   with_threads.observe({});
   run.sharing_mates = batch.sharing_mates();
+  run.state = batch.main_state();
   return run;
 }
 
@@ -190,6 +223,7 @@ Comparison IdentityRunner::compare(const IdentityCase& drawn, const IdentityRun&
   Comparison result;
   const auto tokens = static_cast<int64_t>(drawn.ids.size());
   compare_kv(model_.kv_layout, reference.pages, variant.pages, tokens, result);
+  compare_states(model_.config.recurrent, reference.state, variant.state, tokens - 1, result);
   const int64_t first = tokens - drawn.outputs;
   compare_rows(Tensor::kFinal, -1, first, model_.config.hidden_size, reference.hidden,
                variant.hidden, result);

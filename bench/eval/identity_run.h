@@ -49,11 +49,13 @@ struct LayerStates {
 struct IdentityRun {
   std::unique_ptr<PageHeap> heap;
   std::vector<uint8_t*> pages;
-  std::vector<float> hidden;    // [outputs, hidden_size]
-  std::vector<float> logits;    // [outputs, vocab_size]
-  LayerStates layers;           // if they were asked for
-  int64_t selected_tokens = 0;  // of the reference: tokens that selected, in some layer
-  int sharing_mates = 0;        // mates that used pages of the sequence as their own
+  std::vector<float> hidden;        // [outputs, hidden_size]
+  std::vector<float> logits;        // [outputs, vocab_size]
+  std::vector<float> prefix_state;  // of recurrent layers, after the tokens of the prefix
+  std::vector<float> state;         // the same after all tokens
+  LayerStates layers;               // if they were asked for
+  int64_t selected_tokens = 0;      // of the reference: tokens that selected, in some layer
+  int sharing_mates = 0;            // mates that used pages of the sequence as their own
 };
 
 // One thread; the model must outlive it.
@@ -68,8 +70,8 @@ class IdentityRunner {
   // Computes the sequence as the case says.
   Result<IdentityRun> variant(const IdentityCase& drawn, bool record);
 
-  // Compares K and V of all tokens, hidden states and logits of the outputs, and the layers' states
-  // that both runs recorded.
+  // Compares K and V of all tokens, the recurrent states after the last one, hidden states and
+  // logits of the outputs, and the layers' states that both runs recorded.
   Comparison compare(const IdentityCase& drawn, const IdentityRun& reference,
                      const IdentityRun& variant) const;
 

@@ -183,6 +183,11 @@ void print_results(const std::vector<Mode>& modes) {
 Status answer_long_tasks(const LongOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<LongTask> tasks, read_long_tasks(options.tasks));
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
+  if (!session->model().config.recurrent.layers.empty()) {
+    return unsupported("--model",
+                       "has recurrent layers, whose state cannot go back to the end of a "
+                       "prompt, as this comparison needs it");
+  }
   RETURN_IF_ERROR(session->model().templates.choose(/*tools=*/false));
   ASSIGN_OR_RETURN(std::vector<Mode> modes, modes_of(options, *session));
   for (const LongTask& task : tasks) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "base/check.h"
 #include "bench/eval/weight_values.h"
 
 namespace cascade::eval {
@@ -97,7 +98,14 @@ Session::Session(const SessionOptions& options, std::shared_ptr<ThreadPool> pool
     : options_(options),
       pool_(std::move(pool)),
       model_(std::move(model)),
-      transformer_(model_->config, model_->weights, *model_->kernels, model_->kv_layout, *pool_) {}
+      transformer_(model_->config, model_->weights, *model_->kernels, model_->kv_layout, *pool_),
+      state_(model_->config.recurrent.state_floats()) {}
+
+void Session::cut(int64_t length) {
+  CHECK(state_.empty() || length == 0 || length >= length_);
+  length_ = std::min(length_, length);
+  indexed_pages_ = std::min(indexed_pages_, length / kPageTokens);
+}
 
 Status Session::make_room(const AttentionMode& mode) {
   const KvLayout& layout = model_->kv_layout;
@@ -146,7 +154,9 @@ Status Session::forward(std::span<const int32_t> ids, int outputs, float* hidden
                          spilled_.get(),
                          attention_,
                          attention_.selected > 0 ? &indexed_pages_ : nullptr,
-                         spilled_ ? spilled_->indexes() : KvPages()};
+                         spilled_ ? spilled_->indexes() : KvPages(),
+                         length_ == 0 ? nullptr : state_.data(),
+                         state_.data()};
     RETURN_IF_ERROR(transformer_.forward(std::span(&slice, 1), hidden));
     hidden += wanted * model_->config.hidden_size;
     length_ += size;

@@ -71,11 +71,9 @@ class Session {
   Status start(const AttentionMode& mode);
   // Forgets the chain.
   void clear() { cut(0); }
-  // Forgets the tokens from `length` on.
-  void cut(int64_t length) {
-    length_ = std::min(length_, length);
-    indexed_pages_ = std::min(indexed_pages_, length / kPageTokens);
-  }
+  // Forgets the tokens from `length` on. Precondition: length is 0 or length() if the model has
+  // recurrent layers.
+  void cut(int64_t length);
 
   // Appends `ids` in slices of `slice` tokens (0: all at once). For each of the last `outputs`
   // tokens calls on_logits(index in ids, logits [vocab_size]). Errors: kInvalidArgument, field
@@ -115,6 +113,7 @@ class Session {
   std::unique_ptr<bench::SpilledChain> spilled_;  // with SessionOptions::kv_memory
   Transformer transformer_;
   std::vector<uint8_t*> pages_;  // of arena_
+  std::vector<float> state_;     // of recurrent layers, after the last token
   int64_t length_ = 0;
   int64_t indexed_pages_ = 0;
 };

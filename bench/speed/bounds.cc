@@ -65,6 +65,7 @@ Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64
   // that it may choose.
   double keys = 0, means = 0;  // times the channels of a head
   for (int layer = 0; layer < static_cast<int>(config.window.size()); ++layer) {
+    if (config.recurrent.is_recurrent(layer)) continue;
     const AttentionMode of_layer = selecting_mode(mode, layer, config.window[layer]);
     const double dim = config.attention_shape(layer).head_dim;
     for (int64_t position = begin; position < end; ++position) {
@@ -79,6 +80,17 @@ Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64
   return type == KvType::kInt8 ? Work{0, ops + index_ops, 0} : Work{ops, index_ops, 0};
 }
 
+Work recurrent_work(const RecurrentConfig& config, double rows, double sequences) {
+  // Each element of a matrix decays, changes and is multiplied with the query; for the delta rule,
+  // also with the key. A decay is one operation, the rest are two.
+  const double of_element = config.kind == Recurrence::kDeltaNet ? 7 : 5;
+  const double scan = of_element * config.value_channels() * config.key_dim;
+  const double convolution = 2.0 * config.taps * config.channels;
+  const auto layers = static_cast<double>(std::ranges::count(config.layers, true));
+  const auto state_bytes = static_cast<double>(config.state_floats() * sizeof(float));
+  return {layers * rows * (scan + convolution), 0, 2 * sequences * state_bytes};
+}
+
 double kv_bytes(const KvLayout& layout, int64_t tokens) {
   return static_cast<double>(layout.page_bytes()) / kPageTokens * static_cast<double>(tokens);
 }
@@ -87,6 +99,7 @@ double kv_read_bytes(const ModelConfig& config, const KvLayout& layout, int64_t 
                      int64_t depth, int64_t shared, const AttentionMode& mode) {
   double bytes = 0;
   for (int layer = 0; layer < static_cast<int>(config.window.size()); ++layer) {
+    if (config.recurrent.is_recurrent(layer)) continue;
     const AttentionMode of_layer = selecting_mode(mode, layer, config.window[layer]);
     const KvPartLayout& part = layout.parts[config.attention_shape(layer).kv_part];
     const double token_bytes = static_cast<double>(part.bytes()) / kPageTokens;

@@ -36,6 +36,10 @@ Work matrix_work(const ModelConfig& config, const Weights& weights, double rows,
 Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64_t end,
                     const AttentionMode& mode = {});
 
+// The work of recurrent layers beside their matrices, for `rows` tokens of `sequences` sequences.
+// Each sequence's state is read and written once.
+Work recurrent_work(const RecurrentConfig& config, double rows, double sequences);
+
 // The bytes of K and V of `tokens` tokens.
 double kv_bytes(const KvLayout& layout, int64_t tokens);
 

@@ -82,6 +82,7 @@ struct BenchSequence {
   // Sequences that are decoded together have different tokens: otherwise all would choose the same
   // experts of a mixture.
   int64_t first_token = 0;
+  std::vector<float> state = {};  // of recurrent layers
 };
 
 // A model, random tokens, and the pages into which their K and V are computed.
@@ -214,12 +215,19 @@ class Bench {
     // The pages from `begin` on are filled anew.
     sequence.indexed_pages = std::min(sequence.indexed_pages, begin / kPageTokens);
     int64_t* const indexed = mode_.selected > 0 ? &sequence.indexed_pages : nullptr;
-    if (sequence.spilled == nullptr) {
-      return Slice{ids, begin, sequence.pages, outputs, nullptr, mode_, indexed};
-    }
+    // Speed does not depend on the values of a recurrent state, so a sequence that is set back goes
+    // on from the one that it has.
+    sequence.state.resize(model_->config.recurrent.state_floats());
+    Slice slice = {ids, begin, sequence.pages, outputs, nullptr, mode_, indexed};
+    slice.state_from = begin == 0 ? nullptr : sequence.state.data();
+    slice.state_to = sequence.state.data();
+    if (sequence.spilled == nullptr) return slice;
     SpilledChain& chain = *sequence.spilled;
     RETURN_IF_ERROR(chain.bring(begin, end));
-    return Slice{ids, begin, chain.pages(), outputs, &chain, mode_, indexed, chain.indexes()};
+    slice.pages = chain.pages();
+    slice.absent = &chain;
+    slice.indexes = chain.indexes();
+    return slice;
   }
 
   void logits(const float* hidden, int rows) {
@@ -292,6 +300,7 @@ Result<double> add_decode_row(Bench& bench, Report& report, const DecodeCase& de
   const Model& model = bench.model();
   const auto rows = static_cast<double>(batch);
   Work work = matrix_work(model.config, model.weights, rows, rows);
+  work += recurrent_work(model.config.recurrent, rows, rows);
   for (int64_t i = 0; i < batch; ++i) {
     work += attention_work(model.config, model.options.kv_type, depth, depth + 1, bench.mode());
   }
@@ -338,6 +347,7 @@ Result<double> add_prefill_row(Bench& bench, Report& report, int64_t depth, int6
     work += matrix_work(model.config, model.weights, rows, from + kSliceTokens >= tokens ? 1 : 0);
   }
   work += attention_work(model.config, model.options.kv_type, depth, depth + tokens, bench.mode());
+  work += recurrent_work(model.config.recurrent, static_cast<double>(tokens), 1);
   const double seconds = samples.samples().median();
   const double rate = static_cast<double>(tokens) / seconds;
   const Peak peak = samples.median_peak();

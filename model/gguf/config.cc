@@ -10,7 +10,9 @@
 
 #include "model/config_family.h"
 #include "model/gguf/config_gemma4.h"
+#include "model/gguf/config_keys.h"
 #include "model/gguf/config_mixture.h"
+#include "model/gguf/config_recurrent.h"
 #include "model/gguf/frequency_factors.h"
 #include "model/json_fields.h"
 
@@ -22,13 +24,16 @@ struct Architecture {
   std::string_view name;
   std::string_view model_type;
 };
-constexpr std::array<Architecture, 16> kArchitectures = {{
+constexpr std::array<Architecture, 22> kArchitectures = {{
     {"gemma3", "gemma3_text"},
     {"gemma4", "gemma4_text"},
     {"glm4moe", "glm4_moe"},
     {"gpt-oss", "gpt_oss"},
     {"granite", "granite"},
+    {"granitehybrid", "granitemoehybrid"},
     {"granitemoe", "granitemoe"},
+    {"lfm2", "lfm2"},
+    {"lfm2moe", "lfm2_moe"},
     {"llama", "llama"},
     {"mistral3", "ministral3"},
     {"olmo2", "olmo2"},
@@ -37,13 +42,16 @@ constexpr std::array<Architecture, 16> kArchitectures = {{
     {"qwen2", "qwen2"},
     {"qwen2moe", "qwen2_moe"},
     {"qwen3", "qwen3"},
+    {"qwen35", "qwen3_5_text"},
+    {"qwen35moe", "qwen3_5_moe_text"},
     {"qwen3moe", "qwen3_moe"},
+    {"qwen3next", "qwen3_next"},
     {"smollm3", "smollm3"},
 }};
 
 // A key after "ARCHITECTURE." that asks for a computation. The architecture `architecture` does it
-// (empty: none does; "granite" stands for granitemoe, too), and `config` is the key's name in a
-// configuration; architectures without an entry for the key refuse it.
+// (empty: none does; "granite" stands for granitemoe and granitehybrid, too), and `config` is the
+// key's name in a configuration; architectures without an entry for the key refuse it.
 struct Computed {
   std::string_view gguf;
   std::string_view config = {};
@@ -69,54 +77,12 @@ constexpr std::array<Computed, 13> kComputed = {{
 // the square root of hidden_size / heads; files do not state this.
 constexpr int64_t kGemmaLargestLayers = 62;
 
-// The RoPE base of architecture llama if the file leaves it out, as files of the architecture's
-// first generation do.
-constexpr double kLlamaTheta = 10'000;
+// The RoPE base if the file leaves it out, as files of the first generation of architecture llama
+// do, and those of granitehybrid may.
+constexpr double kDefaultTheta = 10'000;
 
 constexpr std::string_view kLongFactors = "rope_factors_long.weight";
 constexpr std::string_view kShortFactors = "rope_factors_short.weight";
-
-// The keys of one quantity: in config.json, and in the metadata after "ARCHITECTURE.".
-struct KeyPair {
-  std::string_view config;
-  std::string_view gguf;
-};
-constexpr std::array<KeyPair, 34> kKeys = {{
-    {"num_hidden_layers", "block_count"},
-    {"hidden_size", "embedding_length"},
-    {"intermediate_size", "feed_forward_length"},
-    {"max_position_embeddings", "context_length"},
-    {"rms_norm_eps", "attention.layer_norm_rms_epsilon"},
-    {"num_attention_heads", "attention.head_count"},
-    {"num_key_value_heads", "attention.head_count_kv"},
-    {"head_dim", "attention.key_length"},
-    {"sliding_window", "attention.sliding_window"},
-    {"rope_theta", "rope.freq_base"},
-    {"factor", "rope.scaling.factor"},
-    {"original_max_position_embeddings", "rope.scaling.original_context_length"},
-    {"rope_type", "rope.scaling.type"},
-    {"sliding_window_pattern", "attention.sliding_window_pattern"},
-    {"layer_types", "attention.sliding_window_pattern"},
-    {"rope_local_base_freq", "rope.freq_base_swa"},
-    {"partial_rotary_factor", "rope.dimension_count"},
-    {"attention_factor", "rope.scaling.attn_factor"},
-    {"num_local_experts", "expert_count"},
-    {"num_experts_per_tok", "expert_used_count"},
-    {"moe_intermediate_size", "expert_feed_forward_length"},
-    {"n_shared_experts", "expert_shared_count"},
-    {"shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
-    {"shared_intermediate_size", "expert_shared_feed_forward_length"},
-    {"first_k_dense_replace", "leading_dense_block_count"},
-    {"n_group", "expert_group_count"},
-    {"topk_group", "expert_group_used_count"},
-    {"routed_scaling_factor", "expert_weights_scale"},
-    {"num_nextn_predict_layers", "nextn_predict_layers"},
-    {"per_layer_config", "attention.head_count_kv"},
-    {"num_kv_shared_layers", "attention.shared_kv_layers"},
-    {"hidden_size_per_layer_input", "embedding_length_per_layer_input"},
-    {"vocab_size_per_layer_input", "embedding_length_per_layer_input"},
-    {"top_k_experts", "expert_used_count"},
-}};
 
 // Any number that a JSON number may be; parse_model_config has the limits.
 constexpr int64_t kAny = INT64_MAX;
@@ -130,11 +96,9 @@ Error in_terms_of_metadata(Error error, std::string_view architecture) {
   if (is_of_expert) error.field = "moe_intermediate_size";
   if (error.field == "long_factor") error.field = kLongFactors;
   if (error.field == "short_factor") error.field = kShortFactors;
-  const auto* found = std::ranges::find(kKeys, error.field, &KeyPair::config);
+  std::string_view name = gguf_config_key(error.field);
   const auto* computed = std::ranges::find(kComputed, error.field, &Computed::config);
-  const std::string_view name = found != kKeys.end()          ? found->gguf
-                                : computed != kComputed.end() ? computed->gguf
-                                                              : "";
+  if (name.empty() && computed != kComputed.end()) name = computed->gguf;
   if (!name.empty()) error.field = std::string(architecture) + "." + std::string(name);
   return error;
 }
@@ -154,10 +118,12 @@ class ConfigReader {
          {"num_hidden_layers", "hidden_size", "max_position_embeddings", "num_attention_heads"}) {
       RETURN_IF_ERROR(copy_whole(key, true));
     }
-    if (!is_gemma4()) RETURN_IF_ERROR(read_layer_sizes());
+    const bool is_hybrid = is_gguf_hybrid(architecture_);
+    if (!is_gemma4() && !is_hybrid) RETURN_IF_ERROR(read_layer_sizes());
     ASSIGN_OR_RETURN(const std::optional<double> epsilon, metadata_.number(key_of("rms_norm_eps")));
     if (epsilon) config_["rms_norm_eps"] = *epsilon;
     RETURN_IF_ERROR(read_tensors());
+    if (is_hybrid) RETURN_IF_ERROR(read_gguf_hybrid(files_, architecture_, config_));
     RETURN_IF_ERROR(read_gguf_mixture(files_, architecture_, config_));
     if (is_gemma4()) {
       RETURN_IF_ERROR(read_gguf_gemma4(files_, config_));
@@ -171,20 +137,19 @@ class ConfigReader {
     RETURN_IF_ERROR(check_head_sizes(*config));
     config->norms_add_one = false;  // files hold 1 + weight
     if (is_granite()) RETURN_IF_ERROR(read_granite(*config));
+    if (is_hybrid) set_gguf_hybrid(architecture_, *config);
     RETURN_IF_ERROR(read_frequency_factors(files_, architecture_ == "llama", *config));
     return config;
   }
 
  private:
   std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
-  std::string key_of(std::string_view config_key) const {
-    return key(std::ranges::find(kKeys, config_key, &KeyPair::config)->gguf);
-  }
+  std::string key_of(std::string_view config_key) const { return key(gguf_config_key(config_key)); }
 
   // Its layers differ (model/gguf/config_gemma4.h).
   bool is_gemma4() const { return architecture_ == "gemma4"; }
 
-  bool is_granite() const { return architecture_ == "granite" || architecture_ == "granitemoe"; }
+  bool is_granite() const { return architecture_.starts_with("granite"); }
 
   // As in llama.cpp, a file whose rope.scaling.finetuned is false does not rotate; without the key
   // it does.
@@ -344,7 +309,8 @@ class ConfigReader {
   }
 
   Status read_rotary_part() {
-    const bool in_part = architecture_ == "phi3" || architecture_ == "glm4moe";
+    const bool in_part = architecture_ == "phi3" || architecture_ == "glm4moe" ||
+                         architecture_ == "qwen3next" || architecture_.starts_with("qwen35");
     if (!in_part) return {};  // check_head_sizes() says that all is rotated
     ASSIGN_OR_RETURN(const auto rotated, metadata_.whole(key("rope.dimension_count"), 0, kAny));
     ASSIGN_OR_RETURN(const int64_t size, head_size());
@@ -356,7 +322,8 @@ class ConfigReader {
 
   Status read_rope() {
     ASSIGN_OR_RETURN(std::optional<double> theta, metadata_.number(key_of("rope_theta")));
-    if (!theta && architecture_ == "llama") theta = kLlamaTheta;
+    const bool may_lack = architecture_ == "llama" || architecture_ == "granitehybrid";
+    if (!theta && may_lack) theta = kDefaultTheta;
     if (!theta) return not_found(key_of("rope_theta"), "is missing");
     config_["rope_theta"] = *theta;
     if (files_.find(kLongFactors).tensor != nullptr) return read_longrope();

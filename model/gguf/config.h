@@ -8,13 +8,12 @@
 
 namespace cascade {
 
-// Architectures gemma3, gemma4, glm4moe, gpt-oss, granite, llama (also used by Mistral's models),
-// mistral3 (Ministral 3), olmo2 (also OLMo 3), phi3, qwen2, qwen3, qwen3moe and smollm3. The limits
-// are those of parse_model_config. Errors: field = key of the metadata or tensor, as
-// parse_model_config; kUnsupported for another architecture, by name, for experts in other
-// architectures, for a part of the dimensions rotated (except in phi3, glm4moe), for RoPE scalings
-// other than linear, yarn, longrope and Llama 3's, for a window of attention that we do not know
-// for the architecture, and for scales and caps that we do not compute.
+// Architectures are those of docs/models.md. The limits are those of parse_model_config. Errors:
+// field = key of the metadata or tensor, as parse_model_config; kUnsupported for another
+// architecture, by name, for experts in other architectures, for a part of the dimensions rotated
+// in architectures that rotate all, for RoPE scalings other than linear, yarn, longrope and Llama
+// 3's, for a window of attention that we do not know for the architecture, and for scales and caps
+// that we do not compute.
 Result<ModelConfig> gguf_model_config(const GgufFiles& files);
 
 }  // namespace cascade

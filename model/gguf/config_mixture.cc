@@ -33,6 +33,10 @@ constexpr std::array<FixedKey, 4> kPlainRouter = {{
     {"leading_dense_block_count", {0, 0}},
     {"interleave_moe_layer_step", {0, 1}},
 }};
+constexpr std::array<FixedKey, 2> kNoGroups = {{
+    {"expert_group_count", {0, 1}},
+    {"expert_shared_count", {0, 0}},
+}};
 // The channels of an expert that all tokens use.
 constexpr std::string_view kSharedSize = "expert_shared_feed_forward_length";
 constexpr std::array<FixedKey, 1> kNoShared = {{{kSharedSize, {0, 0}}}};
@@ -43,14 +47,15 @@ class MixtureReader {
       : files_(files), metadata_(files.metadata()), architecture_(architecture), config_(config) {}
 
   Status run() {
-    constexpr std::array<std::string_view, 6> kAlways = {"glm4moe", "gpt-oss",  "granitemoe",
-                                                         "olmoe",   "qwen2moe", "qwen3moe"};
+    constexpr std::array<std::string_view, 9> kAlways = {"glm4moe",  "gpt-oss",   "granitemoe",
+                                                         "lfm2moe",  "olmoe",     "qwen2moe",
+                                                         "qwen3moe", "qwen35moe", "qwen3next"};
     const bool must_be = std::ranges::count(kAlways, architecture_) != 0;
     ASSIGN_OR_RETURN(const auto experts,
                      metadata_.whole(key("expert_count"), INT64_MIN, kAnyNumber));
     if (!must_be && experts.value_or(0) == 0) return {};
     if (architecture_ == "gemma4") return read_gemma4();
-    if (!must_be && architecture_ != "llama") {
+    if (!must_be && architecture_ != "llama" && architecture_ != "granitehybrid") {
       return unsupported(key("expert_count"), "must be 0 in architecture " + architecture_);
     }
     RETURN_IF_ERROR(copy("expert_count", "num_local_experts", true));
@@ -58,6 +63,9 @@ class MixtureReader {
     if (architecture_ == "glm4moe") return read_glm();
     if (architecture_ == "gpt-oss") return read_gpt_oss();
     if (architecture_ == "granitemoe") return read_granite();
+    if (architecture_ == "granitehybrid") return read_granite_hybrid();
+    if (architecture_ == "lfm2moe") return read_lfm2();
+    if (architecture_ == "qwen3next" || architecture_ == "qwen35moe") return read_qwen_hybrid();
     if (architecture_ == "qwen2moe") return read_qwen2();
     RETURN_IF_ERROR(check_plain_router(kSoftmax));
     RETURN_IF_ERROR(check_fixed(kNoShared));
@@ -151,6 +159,34 @@ class MixtureReader {
     RETURN_IF_ERROR(check_normalised());
     RETURN_IF_ERROR(copy(kSharedSize, "shared_intermediate_size", false));
     if (config_.contains("shared_intermediate_size")) config_["model_type"] = "granitemoeshared";
+    return {};
+  }
+
+  Status read_granite_hybrid() {
+    RETURN_IF_ERROR(check_plain_router(kSoftmax));
+    RETURN_IF_ERROR(check_normalised());
+    return copy(kSharedSize, "shared_intermediate_size", true);
+  }
+
+  // All layers of qwen35moe are mixtures.
+  Status read_qwen_hybrid() {
+    RETURN_IF_ERROR(check_plain_router(kSoftmax));
+    RETURN_IF_ERROR(check_normalised());
+    RETURN_IF_ERROR(copy(kSharedSize, "shared_expert_intermediate_size", true));
+    return read_qwen();
+  }
+
+  Status read_lfm2() {
+    RETURN_IF_ERROR(check_gating(kSigmoid, "sigmoid"));
+    RETURN_IF_ERROR(check_fixed(kNoGroups));
+    RETURN_IF_ERROR(check_fixed(kNoShared));
+    RETURN_IF_ERROR(copy("expert_feed_forward_length", "moe_intermediate_size", true));
+    config_["num_dense_layers"] = 0;
+    RETURN_IF_ERROR(copy("leading_dense_block_count", "num_dense_layers", false));
+    ASSIGN_OR_RETURN(config_["norm_topk_prob"],
+                     metadata_.flag_or(key("expert_weights_norm"), true));
+    ASSIGN_OR_RETURN(const auto scale, metadata_.number(key("expert_weights_scale")));
+    if (scale.value_or(0) != 0) config_["routed_scaling_factor"] = *scale;
     return {};
   }
 

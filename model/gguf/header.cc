@@ -91,6 +91,12 @@ std::string field_of(std::string_view name) {
   return utf8_replace_malformed(name.substr(0, kKeyBytesMax));
 }
 
+// Whether a name would break a line of errors.
+bool has_control(std::string_view name) {
+  return std::ranges::any_of(
+      name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
 // Reads numbers and strings from front to back.
 class Cursor {
  public:
@@ -181,6 +187,7 @@ class HeaderReader {
     ASSIGN_OR_RETURN(const std::string_view key, cursor_.string(position, kKeyBytesMax));
     const std::string field = key.empty() ? position : field_of(key);
     if (key.empty() || !is_utf8(key)) return data_corrupt(field, "its name is empty, or not UTF-8");
+    if (has_control(key)) return data_corrupt(position, "its name has control characters");
     ASSIGN_OR_RETURN(const GgufValueType type, value_type(field));
     ASSIGN_OR_RETURN(GgufValue value, read_value(field, type));
     if (!header_.metadata.add(field, std::move(value))) return data_corrupt(field, "occurs twice");
@@ -276,6 +283,7 @@ class HeaderReader {
     if (name.empty() || !is_utf8(name)) {
       return data_corrupt(field, "its name is empty, or not UTF-8");
     }
+    if (has_control(name)) return data_corrupt(position, "its name has control characters");
     if (!names_.insert(field).second) return data_corrupt(field, "occurs twice");
     GgufTensor tensor;
     tensor.name = field;

@@ -24,6 +24,12 @@ constexpr std::array<NamePair, 6> kModelNames = {{
     {"per_layer_model_proj", "model.per_layer_model_projection"},
     {"per_layer_proj_norm", "model.per_layer_projection_norm"},
 }};
+// For lfm2 and lfm2moe. The norm is the last one, whatever its name says.
+constexpr std::array<NamePair, 3> kLfm2ModelNames = {{
+    {"token_embd", "model.embed_tokens"},
+    {"token_embd_norm", "model.embedding_norm"},
+    {"output", "lm_head"},
+}};
 constexpr std::array<NamePair, 7> kLayerNames = {{
     {"attn_q", "self_attn.q_proj"},
     {"attn_k", "self_attn.k_proj"},
@@ -109,7 +115,54 @@ constexpr std::array<NamePair, 7> kGemma4Names = {{
     {"pre_ffw_norm_2", "pre_feedforward_layernorm_2"},
     {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
 }};
-// For glm4moe and gpt-oss.
+// For qwen3next, qwen35 and qwen35moe. Files of qwen3next have ssm_in in place of attn_qkv and
+// attn_gate if they are older.
+constexpr std::array<NamePair, 5> kDeltaNet = {{
+    {"attn_qkv", "linear_attn.in_proj_qkv"},
+    {"attn_gate", "linear_attn.in_proj_z"},
+    {"ssm_conv1d", "linear_attn.conv1d"},
+    {"ssm_norm", "linear_attn.norm"},
+    {"ssm_out", "linear_attn.out_proj"},
+}};
+constexpr std::array<NamePair, 2> kDeltaNetTogether = {{
+    {"ssm_in", "linear_attn.in_proj_qkvz"},
+    {"ssm_ba", "linear_attn.in_proj_ba"},
+}};
+constexpr std::array<NamePair, 2> kDeltaNetApart = {{
+    {"ssm_alpha", "linear_attn.in_proj_a"},
+    {"ssm_beta", "linear_attn.in_proj_b"},
+}};
+// For granitehybrid.
+constexpr std::array<NamePair, 4> kMamba = {{
+    {"ssm_in", "mamba.in_proj"},
+    {"ssm_conv1d", "mamba.conv1d"},
+    {"ssm_norm", "mamba.norm"},
+    {"ssm_out", "mamba.out_proj"},
+}};
+// For lfm2 and lfm2moe.
+constexpr std::array<NamePair, 15> kLfm2Names = {{
+    {"attn_norm", "operator_norm"},
+    {"ffn_norm", "ffn_norm"},
+    {"attn_q", "self_attn.q_proj"},
+    {"attn_k", "self_attn.k_proj"},
+    {"attn_v", "self_attn.v_proj"},
+    {"attn_output", "self_attn.out_proj"},
+    {"attn_q_norm", "self_attn.q_layernorm"},
+    {"attn_k_norm", "self_attn.k_layernorm"},
+    {"ffn_gate", "feed_forward.w1"},
+    {"ffn_up", "feed_forward.w3"},
+    {"ffn_down", "feed_forward.w2"},
+    {"shortconv.conv", "conv.conv"},
+    {"shortconv.in_proj", "conv.in_proj"},
+    {"shortconv.out_proj", "conv.out_proj"},
+    {"ffn_gate_inp", "feed_forward.gate"},
+}};
+constexpr std::array<NamePair, 3> kLfm2Experts = {{
+    {"ffn_gate_exps", "feed_forward.experts.w1"},
+    {"ffn_up_exps", "feed_forward.experts.w3"},
+    {"ffn_down_exps", "feed_forward.experts.w2"},
+}};
+// For glm4moe, gpt-oss, qwen3next, qwen35 and qwen35moe.
 constexpr std::array<NamePair, 2> kNormsByPlace = {{
     {"attn_norm", "input_layernorm"},
     {"post_attention_norm", "post_attention_layernorm"},
@@ -127,27 +180,63 @@ constexpr std::array<NamePair, 5> kGemma4WholeNames = {{
     {"ffn_gate_up_exps.weight", "experts.gate_up_proj"},
     {"ffn_down_exps.weight", "experts.down_proj"},
 }};
+// Whole names of recurrent layers.
+constexpr std::array<NamePair, 2> kDeltaNetWholeNames = {{
+    {"ssm_a", "linear_attn.A_log"},
+    {"ssm_dt.bias", "linear_attn.dt_bias"},
+}};
+constexpr std::array<NamePair, 3> kMambaWholeNames = {{
+    {"ssm_a", "mamba.A_log"},
+    {"ssm_dt.bias", "mamba.dt_bias"},
+    {"ssm_d", "mamba.D"},
+}};
+constexpr std::array<NamePair, 1> kLfm2WholeNames = {{
+    {"exp_probs_b.bias", "feed_forward.expert_bias"},
+}};
 constexpr std::string_view kGgufLayers = "blk.";
 constexpr std::string_view kCheckpointLayers = "model.layers.";
 // RoPE frequencies. They follow from the configuration; model/gguf/config.cc checks this.
 constexpr std::array<std::string_view, 3> kRopeTensors = {
     "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
 // The architectures whose files have the rows of Q and K interleaved.
-constexpr std::array<std::string_view, 5> kInterleaved = {"granite", "granitemoe", "llama",
-                                                          "mistral3", "smollm3"};
+constexpr std::array<std::string_view, 6> kInterleaved = {"granite", "granitehybrid", "granitemoe",
+                                                          "llama",   "mistral3",      "smollm3"};
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// The names of a layer's tensors. No name is in two of the tables, neither as a GGUF name nor as a
-// checkpoint name.
-struct LayerNames {
-  std::array<std::span<const NamePair>, 4> tables;
+// The names of an architecture's tensors: of those outside layers, and of those of a layer. No name
+// is in two of the tables, neither as a GGUF name nor as a checkpoint name.
+struct TensorNames {
+  std::array<std::span<const NamePair>, 6> tables;
   std::span<const NamePair> whole;
+  std::span<const NamePair> model = kModelNames;
 };
-LayerNames layer_names(std::string_view architecture) {
-  LayerNames all = {{kLayerNames, kNorms, kMlp}, kWholeNames};
+
+// The names of a hybrid's tensors; nullopt for other architectures.
+std::optional<TensorNames> hybrid_names(std::string_view architecture) {
+  if (is_one_of(architecture, {"qwen3next", "qwen3_next"})) {
+    return TensorNames{
+        {kLayerNames, kNormsByPlace, kMlp, kQwen2Experts, kDeltaNet, kDeltaNetTogether},
+        kDeltaNetWholeNames};
+  }
+  if (is_one_of(architecture, {"qwen35", "qwen35moe", "qwen3_5_text", "qwen3_5_moe_text"})) {
+    return TensorNames{{kLayerNames, kNormsByPlace, kMlp, kQwen2Experts, kDeltaNet, kDeltaNetApart},
+                       kDeltaNetWholeNames};
+  }
+  if (is_one_of(architecture, {"granitehybrid", "granitemoehybrid"})) {
+    return TensorNames{{kLayerNames, kNorms, kMlp, kGraniteExperts, kMamba}, kMambaWholeNames};
+  }
+  if (is_one_of(architecture, {"lfm2", "lfm2moe", "lfm2_moe"})) {
+    return TensorNames{{kLfm2Names, kLfm2Experts}, kLfm2WholeNames, kLfm2ModelNames};
+  }
+  return std::nullopt;
+}
+
+TensorNames tensor_names(std::string_view architecture) {
+  if (const auto names = hybrid_names(architecture)) return *names;
+  TensorNames all = {{kLayerNames, kNorms, kMlp}, kWholeNames};
   auto& names = all.tables;
   const bool is_glm = is_one_of(architecture, {"glm4moe", "glm4_moe"});
   if (is_glm || is_one_of(architecture, {"qwen3moe", "qwen3_moe", "olmoe"})) names[3] = kExperts;
@@ -204,24 +293,37 @@ std::optional<std::string> translated(std::string_view name,
   return std::nullopt;
 }
 
-std::optional<std::string> translated(std::string_view name, const LayerNames& layer_names,
+std::optional<std::string> translated(std::string_view name, const TensorNames& names,
                                       std::string_view NamePair::*from,
                                       std::string_view NamePair::*to, std::string_view from_layers,
                                       std::string_view to_layers) {
   if (const auto layer = layer_name(name, from_layers)) {
-    const auto whole = std::ranges::find(layer_names.whole, layer->rest, from);
-    const auto rest = whole != layer_names.whole.end()
-                          ? std::string((*whole).*to)
-                          : translated(layer->rest, layer_names.tables, from, to);
+    const auto whole = std::ranges::find(names.whole, layer->rest, from);
+    const auto rest = whole != names.whole.end() ? std::string((*whole).*to)
+                                                 : translated(layer->rest, names.tables, from, to);
     if (!rest) return std::nullopt;
     return std::string(to_layers) + std::string(layer->number) + "." + *rest;
   }
-  const std::array<std::span<const NamePair>, 1> model_names = {kModelNames};
-  return translated(name, model_names, from, to);
+  return translated(name, std::array{names.model}, from, to);
+}
+
+// The KV heads of a layer: an element of a list, or the number for all layers.
+Result<std::optional<int64_t>> kv_heads_of(const GgufMetadata& metadata, const std::string& key,
+                                           size_t layer, int64_t max) {
+  const GgufValue* value = metadata.find(key);
+  if (value == nullptr || !std::holds_alternative<GgufArray>(*value)) {
+    return metadata.whole(key, 1, max);
+  }
+  ASSIGN_OR_RETURN(const std::vector<int32_t> list, metadata.wholes(key));
+  if (layer < list.size() && list[layer] >= 1 && list[layer] <= max) {
+    return std::optional<int64_t>(list[layer]);
+  }
+  return invalid_argument(key, "must have a number from 1 to " + std::to_string(max) +
+                                   " for layer " + std::to_string(layer) + ", which has attn_k");
 }
 
 // The number of rows of a head of `tensor` if they are interleaved, else 0.
-Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
+Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor, size_t layer) {
   const bool is_query = tensor.name.find(".attn_q.") != std::string::npos;
   const bool is_key = tensor.name.find(".attn_k.") != std::string::npos;
   if (!is_query && !is_key) return 0;
@@ -232,7 +334,7 @@ Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
   const std::string key = architecture + ".attention.head_count";
   ASSIGN_OR_RETURN(int64_t heads, metadata.required_whole(key, 1, kHeadsMax));
   if (is_key) {
-    ASSIGN_OR_RETURN(const auto kv_heads, metadata.whole_of_layers(key + "_kv", 1, kHeadsMax));
+    ASSIGN_OR_RETURN(const auto kv_heads, kv_heads_of(metadata, key + "_kv", layer, kHeadsMax));
     heads = kv_heads.value_or(heads);
   }
   const auto rows = static_cast<int64_t>(tensor.dimensions.back());
@@ -245,24 +347,37 @@ Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
 
 // The number of the first layer that only predicts further tokens; such layers are the last ones.
 Result<int64_t> first_draft_layer(const GgufMetadata& metadata, const std::string& architecture) {
-  if (architecture != "glm4moe") return INT64_MAX;
+  if (!is_one_of(architecture, {"glm4moe", "qwen35", "qwen35moe"})) return INT64_MAX;
   ASSIGN_OR_RETURN(const auto layers, metadata.whole(architecture + ".block_count", 0, INT32_MAX));
   ASSIGN_OR_RETURN(const auto drafts,
                    metadata.whole(architecture + ".nextn_predict_layers", 0, INT32_MAX));
   return drafts.value_or(0) == 0 ? INT64_MAX : layers.value_or(0) - *drafts;
 }
 
+// The shape of a tensor in a checkpoint, where files have another one with the same elements.
+// `rest` is the name after that of the layer.
+std::vector<int64_t> checkpoint_shape(std::string_view rest, std::vector<int64_t> shape) {
+  if (rest.starts_with(kSharedGate) && shape.size() == 1) return {1, shape[0]};
+  if (shape.size() != 2) return shape;
+  if (is_one_of(rest, {"ssm_conv1d.weight", "shortconv.conv.weight"})) {
+    return {shape[0], 1, shape[1]};
+  }
+  // Columns, and the weights of a norm in groups.
+  if (is_one_of(rest, {"ssm_a", "ssm_d", "ssm_norm.weight"})) return {shape[0] * shape[1]};
+  return shape;
+}
+
 }  // namespace
 
 std::optional<std::string> checkpoint_tensor_name(std::string_view gguf_name,
                                                   std::string_view architecture) {
-  return translated(gguf_name, layer_names(architecture), &NamePair::gguf, &NamePair::checkpoint,
+  return translated(gguf_name, tensor_names(architecture), &NamePair::gguf, &NamePair::checkpoint,
                     kGgufLayers, kCheckpointLayers);
 }
 
 std::optional<std::string> gguf_tensor_name(std::string_view checkpoint_name,
                                             std::string_view architecture) {
-  return translated(checkpoint_name, layer_names(architecture), &NamePair::checkpoint,
+  return translated(checkpoint_name, tensor_names(architecture), &NamePair::checkpoint,
                     &NamePair::gguf, kCheckpointLayers, kGgufLayers);
 }
 
@@ -284,12 +399,12 @@ Result<TensorFiles> gguf_tensors(GgufFiles files) {
       TensorEntry entry;
       entry.name = *name;
       entry.type_name = to_string(tensor.type);
-      entry.shape.assign(tensor.dimensions.rbegin(), tensor.dimensions.rend());
-      const bool is_row = layer && layer->rest.starts_with(kSharedGate) && entry.shape.size() == 1;
-      if (is_row) entry.shape.insert(entry.shape.begin(), 1);
+      entry.shape = checkpoint_shape(layer ? layer->rest : tensor.name,
+                                     {tensor.dimensions.rbegin(), tensor.dimensions.rend()});
       entry.begin = tensor.begin;
       entry.end = tensor.end;
-      ASSIGN_OR_RETURN(entry.interleaved_head_rows, interleaved_rows(files, tensor));
+      const size_t index = layer ? std::stoull(std::string(layer->number)) : 0;
+      ASSIGN_OR_RETURN(entry.interleaved_head_rows, interleaved_rows(files, tensor, index));
       tensors.push_back({std::move(entry), sources.size(), 0});
     }
     sources.push_back({part.path, part.file.identity()});

@@ -20,11 +20,11 @@ std::optional<std::string> checkpoint_tensor_name(std::string_view gguf_name,
 std::optional<std::string> gguf_tensor_name(std::string_view checkpoint_name,
                                             std::string_view architecture);
 
-// Files of architectures llama, granite and smollm3 order the rows of Q and K, in each head, so
-// that rotary pairs are neighbours: file row 2 i + j of a head is row j * head_dim / 2 + i of the
-// checkpoint. These tensors are marked (Tensor::interleaved_head_rows). The call uses up `files`.
-// Errors: kUnsupported, field = tensor, for a name that we do not know; kInvalidArgument, field =
-// key or tensor, if head counts and the tensors' rows do not fit.
+// Files of some architectures (llama, granite and smollm3, for instance) order the rows of Q and K,
+// in each head, so that rotary pairs are neighbours: file row 2 i + j of a head is row j * head_dim
+// / 2 + i of the checkpoint. These tensors are marked (Tensor::interleaved_head_rows). The call
+// uses up `files`. Errors: kUnsupported, field = tensor, for a name that we do not know;
+// kInvalidArgument, field = key or tensor, if head counts and the tensors' rows do not fit.
 Result<TensorFiles> gguf_tensors(GgufFiles files);
 
 }  // namespace cascade

@@ -116,6 +116,13 @@ TEST_F(Catalogs, refuse_a_budget_that_holds_no_page) {
   EXPECT_THAT(size.error().message, HasSubstr("at least 139264 bytes"));
 }
 
+TEST_F(Catalogs, refuse_models_with_recurrent_layers) {
+  const Result<ModelSize> size = model_size(testing::fixtures_dir() / "lfm2", options);
+  ASSERT_FALSE(size.ok());
+  EXPECT_EQ(size.error().field, "model_type");
+  EXPECT_THAT(size.error().message, HasSubstr("\"lfm2\" has recurrent layers"));
+}
+
 TEST_F(Catalogs, estimate_weights_by_their_type_and_the_whole_kv_budget) {
   const Result<ModelSize> bf16 = model_size(options.model_dir, options);
   ASSERT_TRUE(bf16.ok());

@@ -11,6 +11,7 @@ import sys
 import seeds_frames
 import seeds_gemma4
 import seeds_gguf
+import seeds_hybrid
 import seeds_http
 import seeds_mixture
 import seeds_model
@@ -34,7 +35,8 @@ def corpus():
         "http": seeds_http.http(),
         "gguf": seeds_gguf.gguf() | seeds_mixture.gguf() | seeds_gemma4.gguf(),
         "safetensors": seeds_model.safetensors(),
-        "config": seeds_model.config() | seeds_mixture.config() | seeds_gemma4.config(),
+        "config": (seeds_model.config() | seeds_mixture.config() | seeds_gemma4.config() |
+                   seeds_hybrid.config()),
         "tokenizer": seeds_tokenizer.tokenizer(),
         "template": seeds_template.template(),
     }

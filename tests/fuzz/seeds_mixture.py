@@ -74,7 +74,6 @@ def wrong_counts():
         "shared-size-2-40": granite(shared_intermediate_size=1 << 40),
         "shared-size-0-without-experts": granite4(
             layer_types=ATTENTION, num_local_experts=0, shared_intermediate_size=0),
-        "recurrent-layers-in-granite-4": granite4(layer_types=["attention", "mamba", "attention"]),
         "layer-types-missing-in-granite-4": granite4(),
         "positions-of-another-kind": granite4(
             layer_types=ATTENTION, position_embedding_type="alibi"),

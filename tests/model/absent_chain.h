@@ -221,7 +221,7 @@ class Passes {
   Status attend_layers(std::vector<SliceRow>& rows, std::vector<float>& queries,
                        std::vector<float>& all) {
     for (int layer = 0; layer < config_.layers; ++layer) {
-      if (layer == config_.last_kv_layer()) {
+      if (layer == config_.last_state_layer()) {
         size_t kept = 0;
         for (size_t row = 0; row < rows.size(); ++row) {
           if (!rows[row].output) continue;

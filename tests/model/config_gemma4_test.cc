@@ -48,7 +48,7 @@ TEST(Gemma4Config, full_layers_have_heads_of_another_size_and_ropes_differ) {
   EXPECT_FALSE(parsed.norms_add_one || parsed.rounds_embedding_multiplier);
   EXPECT_TRUE(parsed.value_norms && parsed.layer_scales && parsed.tied_embeddings);
   EXPECT_EQ(parsed.layer_input_size, 0);
-  EXPECT_EQ(parsed.last_kv_layer(), 3);
+  EXPECT_EQ(parsed.last_state_layer(), 3);
   EXPECT_EQ(parsed.head_dim_max(), 32);
 }
 
@@ -87,7 +87,7 @@ TEST(Gemma4Config, the_last_layers_may_use_k_and_v_of_the_last_one_of_their_type
   const Shapes expected = {{2, 16, 0}, {2, 32, 1}, {2, 16, 0, false}, {2, 32, 1, false}};
   ModelConfig parsed = parsed_config(config);
   EXPECT_EQ(parsed.attention_shapes, expected);
-  EXPECT_EQ(parsed.last_kv_layer(), 1);
+  EXPECT_EQ(parsed.last_state_layer(), 1);
   EXPECT_EQ(parsed.mlp_size(3), 160);
   config["use_double_wide_mlp"] = true;
   parsed = parsed_config(config);

@@ -107,6 +107,8 @@ TEST(ModelConfig, accepts_its_families_and_names_them_when_it_refuses) {
                                              "granitemoe",
                                              "granitemoehybrid",
                                              "granitemoeshared",
+                                             "lfm2",
+                                             "lfm2_moe",
                                              "llama",
                                              "ministral3",
                                              "mistral",
@@ -118,13 +120,18 @@ TEST(ModelConfig, accepts_its_families_and_names_them_when_it_refuses) {
                                              "qwen2",
                                              "qwen2_moe",
                                              "qwen3",
+                                             "qwen3_5_moe_text",
+                                             "qwen3_5_text",
                                              "qwen3_moe",
+                                             "qwen3_next",
                                              "smollm3"};
   std::string names;
   for (const std::string& type : families) {
     Json config = minimal_config(type.c_str());
     add_experts(config);  // Families without experts ignore these keys.
-    if (type == "granitemoehybrid") config["layer_types"] = Json(3, "attention");
+    const bool may_be_hybrid = type == "granitemoehybrid" || type.starts_with("qwen3_");
+    if (may_be_hybrid) config["layer_types"] = Json(3, "full_attention");
+    config["num_key_value_heads"] = 4;  // LFM2's default does not divide the heads
     EXPECT_EQ(parsed_config(config).model_type, type);
     names += (names.empty() ? "" : ", ") + type;
   }
@@ -142,13 +149,13 @@ TEST(ModelConfig, accepts_its_families_and_names_them_when_it_refuses) {
 
 TEST(ModelConfig, says_which_kind_of_model_it_refuses) {
   for (const char* type :
-       {"mamba", "jamba", "granitehybrid", "qwen3_next", "lfm2", "rwkv", "falcon_h1", "qwen3_5"}) {
+       {"mamba", "jamba", "bamba", "nemotron_h", "kimi_linear", "rwkv", "falcon_h1", "zamba2"}) {
     expect_unsupported_config(minimal_config(type), "model_type", "recurrent or a hybrid");
   }
   for (const char* type : {"deepseek_v3", "phimoe", "ernie4_5_moe", "llama4"}) {
     expect_unsupported_config(minimal_config(type), "model_type", "a mixture of experts");
   }
-  for (const char* type : {"llava", "qwen2_vl", "mllama", "mistral3", "gemma3n"}) {
+  for (const char* type : {"llava", "qwen2_vl", "mllama", "mistral3", "gemma3n", "qwen3_5"}) {
     expect_unsupported_config(minimal_config(type), "model_type", "a multimodal model");
   }
   expect_unsupported_config({{"model_type", "qwen2_vl"}, {"text_config", minimal_config("qwen2")}},

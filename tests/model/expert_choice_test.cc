@@ -62,6 +62,34 @@ TEST(ExpertChoice, weights_can_be_normalised_and_scaled) {
   EXPECT_NEAR(chosen[0].weight + chosen[1].weight, 2.5, 1e-6);
 }
 
+TEST(ExpertChoice, a_number_may_be_added_to_the_sum_that_divides_weights) {
+  MixtureConfig mixture = mixture_of(4, 2, RouterScore::kSigmoid);
+  mixture.normalizes = true;
+  mixture.sum_offset = 0.5f;
+  mixture.scale = 2;
+  const auto chosen = choose(mixture, {2, 1, 0, -1});
+  const double first = 1 / (1 + std::exp(-2.0)), second = 1 / (1 + std::exp(-1.0));
+  EXPECT_NEAR(chosen[0].weight, 2 * first / (first + second + 0.5), 1e-6);
+  EXPECT_NEAR(chosen[1].weight, 2 * second / (first + second + 0.5), 1e-6);
+  mixture.normalizes = false;
+  EXPECT_NEAR(choose(mixture, {2, 1, 0, -1})[0].weight, 2 * first, 1e-6) << "there is no sum";
+}
+
+// Without that number, each of these weights would be a half.
+TEST(ExpertChoice, scores_near_0_have_weights_near_0_if_something_is_added_to_their_sum) {
+  MixtureConfig mixture = mixture_of(4, 2, RouterScore::kSigmoid);
+  mixture.normalizes = true;
+  mixture.sum_offset = 1e-6f;
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto chosen = choose(mixture, std::vector<float>(4, -infinity));
+  EXPECT_EQ(experts_of(chosen), (Experts{0, 1}));
+  EXPECT_LT(chosen[0].weight, 1e-20);
+  EXPECT_LT(chosen[1].weight, 1e-20);
+  // Where scores are large, it is less than the last bit.
+  const auto large = choose(mixture, {20, 20, 0, 0});
+  EXPECT_NEAR(large[0].weight, 0.5, 1e-6);
+}
+
 TEST(ExpertChoice, a_bias_changes_the_choice_but_no_weight) {
   const MixtureConfig mixture = mixture_of(4, 2, RouterScore::kSigmoid);
   const auto chosen = choose(mixture, {2, 1, 0, -1}, {-1, 0, 0, 1});

@@ -13,7 +13,7 @@ using testing::minimal_config;
 using testing::parsed_config;
 using Type = ContextExtension::Type;
 
-constexpr int kContext = 4096;  // of minimal_config()
+constexpr int kMinimalContext = 4096;  // of minimal_config()
 
 ModelConfig extended(ModelConfig config, const ContextExtension& extension) {
   const Status status = extend_context(extension, config);
@@ -33,8 +33,9 @@ TEST(ExtendContext, gives_what_the_same_scaling_in_the_files_gives) {
   const Json yarn = {{"rope_type", "yarn"},
                      {"rope_theta", 10000.0},
                      {"factor", 4},
-                     {"original_max_position_embeddings", kContext}};
-  EXPECT_EQ(extended(plain, {Type::kYarn, 4, 0}), parsed_config(scaled_file(yarn, 4 * kContext)));
+                     {"original_max_position_embeddings", kMinimalContext}};
+  EXPECT_EQ(extended(plain, {Type::kYarn, 4, 0}),
+            parsed_config(scaled_file(yarn, 4 * kMinimalContext)));
   Json trained_shorter = yarn;
   trained_shorter["original_max_position_embeddings"] = 3000;
   EXPECT_EQ(extended(plain, {Type::kYarn, 4, 3000}),
@@ -61,13 +62,13 @@ TEST(ExtendContext, replaces_a_yarn_scaling_and_keeps_its_original_context) {
                     {"original_max_position_embeddings", 2048}};
   Json eight = two;
   eight["factor"] = 8;
-  EXPECT_EQ(extended(parsed_config(scaled_file(two, kContext)), {Type::kYarn, 8, 0}),
+  EXPECT_EQ(extended(parsed_config(scaled_file(two, kMinimalContext)), {Type::kYarn, 8, 0}),
             parsed_config(scaled_file(eight, 8 * 2048)));
 }
 
 TEST(ExtendContext, of_a_linear_scaling_needs_the_original_context) {
   const Json two = {{"rope_type", "linear"}, {"rope_theta", 10000.0}, {"factor", 2}};
-  ModelConfig config = parsed_config(scaled_file(two, kContext));
+  ModelConfig config = parsed_config(scaled_file(two, kMinimalContext));
   const ModelConfig before = config;
   const Status status = extend_context({Type::kLinear, 4, 0}, config);
   ASSERT_FALSE(status.ok());
@@ -81,7 +82,7 @@ TEST(ExtendContext, does_not_replace_scalings_of_other_types) {
   const Json llama3 = {{"rope_type", "llama3"}, {"rope_theta", 10000.0},
                        {"factor", 8},           {"low_freq_factor", 1},
                        {"high_freq_factor", 4}, {"original_max_position_embeddings", 2048}};
-  ModelConfig config = parsed_config(scaled_file(llama3, kContext));
+  ModelConfig config = parsed_config(scaled_file(llama3, kMinimalContext));
   const ModelConfig before = config;
   const Status status = extend_context({Type::kYarn, 4, 2048}, config);
   ASSERT_FALSE(status.ok());
@@ -93,7 +94,7 @@ TEST(ExtendContext, does_not_replace_scalings_of_other_types) {
 TEST(ExtendContext, makes_no_context_shorter) {
   ModelConfig config = parsed_config(minimal_config());
   const ModelConfig before = config;
-  const Status status = extend_context({Type::kYarn, 4, kContext / 4 - 1}, config);
+  const Status status = extend_context({Type::kYarn, 4, kMinimalContext / 4 - 1}, config);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().field, "rope_scaling");
   EXPECT_EQ(status.error().message,

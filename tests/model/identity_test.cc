@@ -49,7 +49,7 @@ Sizes sizes_for(const std::string& name) {
   return kEmulated ? Sizes{140, 70, 35} : long_or(Sizes{700, 700, 150}, Sizes{200, 100, 40});
 }
 
-// The first `tokens` tokens of a trace.
+// The first `tokens` tokens of a trace, without a state: the trace has only that of its end.
 Trace first_tokens(const Trace& trace, size_t tokens, size_t of) {
   const auto share = [&](const auto& values) {
     return decltype(trace.kv.size())(values.size() / of * tokens);
@@ -110,9 +110,12 @@ void check_slicing(Subject& subject, Isa isa, const Ids& ids, size_t decode,
         << subject.what() << to_string(isa) << ", slices of " << slice;
   }
   const Ids beginning = first_ids(ids, decode);
-  ASSERT_EQ(run_chain(two, subject.layout(), beginning, 1),
-            first_tokens(expected, beginning.size(), ids.size()))
+  Trace at_once = run_chain(two, subject.layout(), beginning, beginning.size());
+  ASSERT_EQ(run_chain(two, subject.layout(), beginning, 1), at_once)
       << subject.what() << to_string(isa) << ", one by one";
+  at_once.state.clear();
+  ASSERT_EQ(at_once, first_tokens(expected, beginning.size(), ids.size()))
+      << subject.what() << to_string(isa) << ", the beginning";
   const std::vector<float> logits = last_logits(one, expected, 5, 5);
   ASSERT_EQ(last_logits(one, expected, 1, 5), logits) << subject.what() << to_string(isa);
   ASSERT_EQ(last_logits(two, expected, 2, 5), logits) << subject.what() << to_string(isa);
@@ -127,6 +130,7 @@ void check_batches(Subject& subject, Isa isa, size_t tokens, Random& random) {
     Ids ids;
     Trace alone;
     std::unique_ptr<ChainPages> pages;
+    std::unique_ptr<ChainState> state;
     std::vector<float> hidden;
     size_t done = 0;
   };
@@ -135,6 +139,7 @@ void check_batches(Subject& subject, Isa isa, size_t tokens, Random& random) {
     chain.ids = random_ids(random, 1 + random.below(tokens), subject.model().config.vocab_size);
     chain.alone = run_chain(transformer, subject.layout(), chain.ids, chain.ids.size());
     chain.pages = std::make_unique<ChainPages>(subject.layout(), chain.ids.size());
+    chain.state = std::make_unique<ChainState>(subject.model().config);
     chain.hidden.resize(chain.ids.size() * width);
   }
   const auto unfinished = [](const Chain& chain) { return chain.done < chain.ids.size(); };
@@ -145,9 +150,9 @@ void check_batches(Subject& subject, Isa isa, size_t tokens, Random& random) {
       if (!unfinished(chain) || random.below(4) == 0) continue;
       const size_t left = chain.ids.size() - chain.done;
       const size_t size = random.below(3) == 0 ? 1 : 1 + random.below(left);
-      slices.push_back({std::span(chain.ids).subspan(chain.done, size),
-                        static_cast<int64_t>(chain.done), chain.pages->pages(),
-                        static_cast<int>(size)});
+      slices.push_back(chain.state->with({std::span(chain.ids).subspan(chain.done, size),
+                                          static_cast<int64_t>(chain.done), chain.pages->pages(),
+                                          static_cast<int>(size)}));
       taking.push_back(&chain);
     }
     size_t rows = 0;
@@ -164,13 +169,14 @@ void check_batches(Subject& subject, Isa isa, size_t tokens, Random& random) {
     }
   }
   for (Chain& chain : chains) {
-    const Trace together = {chain.hidden, chain.pages->written(chain.ids.size())};
+    const Trace together = {chain.hidden, chain.pages->written(chain.ids.size()),
+                            chain.state->floats()};
     ASSERT_EQ(together, chain.alone) << subject.what() << to_string(isa) << ", in a batch";
   }
 }
 
-// Checks a chain that begins like another chain. It uses the whole pages of the other chain and a
-// copy of the other's next page.
+// Checks a chain that begins like another chain. It uses the whole pages of the other chain, a copy
+// of the other's next page, and the state that the other chain had there.
 void check_reuse(Subject& subject, Isa isa, const Ids& ids, const Trace& expected, Random& random) {
   Transformer transformer = subject.transformer(isa, subject.one_thread());
   const size_t width = static_cast<size_t>(subject.model().config.hidden_size);
@@ -181,16 +187,24 @@ void check_reuse(Subject& subject, Isa isa, const Ids& ids, const Trace& expecte
     other.push_back(id);
   }
   const ChainPages first(subject.layout(), other.size());
-  const Slice whole = {other, 0, first.pages(), 0};
-  CHECK(transformer.forward(std::span(&whole, 1), nullptr).ok());
+  ChainState first_state(subject.model().config);
+  const Slice common = first_state.with({std::span(other).first(shared), 0, first.pages(), 0});
+  CHECK(transformer.forward(std::span(&common, 1), nullptr).ok());
+  const std::vector<float> checkpoint = first_state.floats();
+  const Slice own = first_state.with(
+      {std::span(other).subspan(shared), static_cast<int64_t>(shared), first.pages(), 0});
+  CHECK(transformer.forward(std::span(&own, 1), nullptr).ok());
 
   ChainPages second(subject.layout(), ids.size());
   for (size_t page = 0; page < shared / kPageTokens; ++page) second.share(page, first);
   if (shared % kPageTokens != 0) second.copy(shared / kPageTokens, first);
   Trace trace = first_tokens(expected, shared, ids.size());
   trace.hidden.resize(ids.size() * width);
-  const Slice rest = {std::span(ids).subspan(shared), static_cast<int64_t>(shared), second.pages(),
-                      static_cast<int>(ids.size() - shared)};
+  Slice rest = {std::span(ids).subspan(shared), static_cast<int64_t>(shared), second.pages(),
+                static_cast<int>(ids.size() - shared)};
+  trace.state.resize(checkpoint.size());
+  rest.state_from = checkpoint.data();
+  rest.state_to = trace.state.data();
   CHECK(transformer.forward(std::span(&rest, 1), trace.hidden.data() + shared * width).ok());
   trace.kv = second.written(ids.size());
   ASSERT_EQ(trace, expected) << subject.what() << to_string(isa) << ", reusing " << shared;
@@ -209,9 +223,9 @@ Trace check_isas(Subject& subject, const Ids& ids, size_t scalar_tokens) {
   Transformer scalar = subject.transformer(Isa::kScalar, subject.two_threads());
   Trace trace = run_chain(scalar, subject.layout(), beginning, beginning.size());
   if (!first) return trace;
-  EXPECT_EQ(trace, first_tokens(*first, beginning.size(), ids.size()))
-      << subject.what() << "scalar";
   Transformer best = subject.transformer(best_isa(), subject.two_threads());
+  EXPECT_EQ(trace, run_chain(best, subject.layout(), beginning, beginning.size()))
+      << subject.what() << "scalar";
   EXPECT_EQ(last_logits(scalar, trace, 2, 2), last_logits(best, trace, 2, 2)) << subject.what();
   return *std::move(first);
 }
@@ -254,6 +268,11 @@ TEST(Identity, mixtures_of_experts_compute_the_same_bits_in_every_way) {
   check_models(long_or(mixture_models(),
                        std::vector<std::string>{"glm4-moe", "gpt-oss-mxfp4", "gemma4-moe"}),
                random);
+}
+
+TEST(Identity, hybrids_compute_the_same_bits_in_every_way) {
+  Random random(test_seed());
+  check_models(hybrid_models(), random);
 }
 
 TEST(Identity, the_demo_model_computes_the_same_bits_in_every_way) {

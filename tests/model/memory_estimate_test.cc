@@ -53,6 +53,17 @@ TEST(MemoryEstimate, a_model_that_could_not_be_loaded_is_refused) {
   EXPECT_EQ(load_model_config(demo_model_dir() / "none").error().code, ErrorCode::kNotFound);
 }
 
+TEST(MemoryEstimate, counts_a_recurrent_state_for_each_sequence) {
+  const auto config = load_model_config(testing::fixtures_dir() / "lfm2");
+  ASSERT_TRUE(config.ok());
+  const auto of = [&](int64_t sequences) {
+    return *estimate_memory(*config, 1000, {.tokens = 64, .sequences = sequences});
+  };
+  EXPECT_EQ(of(1).state_bytes, config->recurrent.state_floats() * sizeof(float));
+  EXPECT_EQ(of(5).state_bytes, 5 * of(1).state_bytes);
+  EXPECT_EQ(of(5).total_bytes, 1000 + of(5).activation_bytes + of(5).kv_bytes + of(5).state_bytes);
+}
+
 TEST(MemoryEstimate, kv_counts_whole_pages_of_each_sequence) {
   const ModelConfig config = demo_config();
   for (const KvType type : kKvTypes) {

@@ -14,83 +14,13 @@
 #include "tests/model/gguf/convert.h"
 #include "tests/model/gguf/small_model.h"
 #include "tests/model/stepping.h"
+#include "tests/model/weights_testing.h"
 #include "tests/temporary_folder.h"
 
 namespace cascade::testing {
 namespace {
 
 namespace fs = std::filesystem;
-
-using TensorShape = std::vector<int64_t>;
-
-// Shapes that are not this one: with a row too few or too many, with another dimension, with the
-// last two exchanged, or with the first two as one.
-std::vector<TensorShape> other_shapes(const TensorShape& shape) {
-  TensorShape fewer = shape, more = shape, deeper = shape;
-  --fewer.front();
-  ++more.front();
-  deeper.insert(deeper.begin(), 1);
-  std::vector<TensorShape> others = {fewer, more, deeper};
-  if (shape.size() == 1) return others;
-  TensorShape turned = shape;
-  std::swap(turned[turned.size() - 2], turned.back());
-  if (turned != shape) others.push_back(turned);
-  TensorShape flat(shape.begin() + 1, shape.end());
-  flat.front() *= shape.front();
-  others.push_back(flat);
-  return others;
-}
-
-PlainTensor small_numbers(const TensorShape& shape) {
-  size_t count = 1;
-  for (const int64_t dimension : shape) count *= static_cast<size_t>(dimension);
-  PlainTensor tensor{shape, std::vector<float>(count)};
-  for (size_t i = 0; i < count; ++i) tensor.values[i] = static_cast<float>(i % 7) * 0.01f + 0.01f;
-  return tensor;
-}
-
-Result<std::unique_ptr<Model>> load_mixture(WeightType type, const fs::path& model) {
-  return load_model(model, {.weight_type = type, .kv_type = KvType::kF32}, two_threads());
-}
-
-void expect_loads(const fs::path& model) {
-  const auto loaded = load_mixture(WeightType::kF32, model);
-  EXPECT_TRUE(loaded.ok()) << loaded.error().to_string();
-}
-
-void expect_refusal(const fs::path& model, ErrorCode code, const std::string& tensor,
-                    const std::string& says, WeightType type = WeightType::kF32) {
-  const auto loaded = load_mixture(type, model);
-  ASSERT_FALSE(loaded.ok()) << tensor;
-  EXPECT_EQ(loaded.error().code, code) << loaded.error().to_string();
-  EXPECT_EQ(loaded.error().field, tensor) << loaded.error().to_string();
-  EXPECT_NE(loaded.error().message.find(says), std::string::npos) << loaded.error().to_string();
-}
-
-// What an error says about the shape of a tensor that should have this one.
-std::string expecting(const TensorShape& shape) {
-  std::string text;
-  for (const int64_t dimension : shape)
-    text += (text.empty() ? "" : ", ") + std::to_string(dimension);
-  return "expected [" + text + "]";
-}
-
-// Expects an error for each wrong shape of each of these tensors of a fixture.
-void expect_shapes_are_checked(const std::string& fixture, const std::vector<std::string>& names) {
-  const PlainTensors right = read_tensors(model_dir(fixture));
-  TemporaryFolder folder;
-  for (const std::string& name : names) {
-    ASSERT_TRUE(right.contains(name)) << name;
-    const TensorShape shape = right.at(name).shape;
-    for (const TensorShape& other : other_shapes(shape)) {
-      PlainTensors wrong = right;
-      wrong.at(name) = small_numbers(other);
-      write_folder(model_dir(fixture), wrong, folder.path());
-      expect_refusal(folder.path(), ErrorCode::kInvalidArgument, name,
-                     expecting(shape) + " (in model.safetensors)");
-    }
-  }
-}
 
 TEST(MixtureWeights, tensors_of_an_expert_of_another_shape_are_named) {
   expect_shapes_are_checked("mixtral", {"model.layers.0.block_sparse_moe.gate.weight",
@@ -189,10 +119,10 @@ TEST(MixtureWeights, experts_as_slices_of_two_tensors_are_those_that_have_tensor
     }
     TemporaryFolder folder;
     write_folder(source, tensors, folder.path());
-    const auto fused = load_mixture(WeightType::kF32, folder.path());
+    const auto fused = load_weights_in(WeightType::kF32, folder.path());
     ASSERT_TRUE(fused.ok()) << fused.error().to_string();
     EXPECT_EQ(testing::last_logits(**fused),
-              testing::last_logits(**load_mixture(WeightType::kF32, source)));
+              testing::last_logits(**load_weights_in(WeightType::kF32, source)));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "tests/model/indexed_chain.h"
@@ -17,6 +18,23 @@ using testing::choosing_config;
 using testing::IndexedChain;
 using testing::pages_of_bits;
 
+ModelConfig with_windows(std::vector<int> windows) {
+  ModelConfig config;
+  config.layers = static_cast<int>(windows.size());
+  config.window = std::move(windows);
+  return config;
+}
+
+TEST(PageChoice, recurrent_layers_do_not_select) {
+  const AttentionMode mode = {0, 0, 64, 1};
+  ModelConfig config = with_windows({0, 0, 0});
+  config.recurrent.layers = {false, true, true};
+  EXPECT_FALSE(selects_somewhere(mode, 100'000, config, 3));
+  config.recurrent.layers = {false, true, false};
+  EXPECT_TRUE(selects_somewhere(mode, 100'000, config, 3));
+  EXPECT_FALSE(selects_somewhere(mode, 100'000, config, 2));
+}
+
 TEST(PageChoice, first_layers_and_layers_with_a_window_do_not_select) {
   const AttentionMode mode = {0, 0, 64, 2};
   EXPECT_EQ(selecting_mode(mode, 0, 0).selected, 0);
@@ -24,10 +42,10 @@ TEST(PageChoice, first_layers_and_layers_with_a_window_do_not_select) {
   EXPECT_EQ(selecting_mode(mode, 2, 0).selected, 64);
   EXPECT_EQ(selecting_mode(mode, 2, 500), (AttentionMode{500, 0}));
   const int64_t far = 100'000;
-  EXPECT_TRUE(selects_somewhere(mode, far, std::vector<int>{0, 0, 500, 0}));
-  EXPECT_FALSE(selects_somewhere(mode, far, std::vector<int>{0, 0, 500, 500}));
-  EXPECT_FALSE(selects_somewhere(mode, far, std::vector<int>{0, 0}));
-  EXPECT_FALSE(selects_somewhere(mode, 1000, std::vector<int>{0, 0, 0}));
+  EXPECT_TRUE(selects_somewhere(mode, far, with_windows({0, 0, 500, 0}), 4));
+  EXPECT_FALSE(selects_somewhere(mode, far, with_windows({0, 0, 500, 500}), 4));
+  EXPECT_FALSE(selects_somewhere(mode, far, with_windows({0, 0, 0}), 2));
+  EXPECT_FALSE(selects_somewhere(mode, 1000, with_windows({0, 0, 0}), 3));
 }
 
 class PageChoices : public ::testing::Test {

@@ -59,7 +59,8 @@ class Stepper {
     const auto nll = prompt["nll"].get<std::vector<double>>();
     const size_t vocab = static_cast<size_t>(model_.config.vocab_size);
     const ChainPages pages(model_.kv_layout, ids.size() + greedy);
-    std::vector<float> logits = step(pages, ids, 0);
+    ChainState state(model_.config);
+    std::vector<float> logits = step(pages, state, ids, 0);
     for (size_t i = 0; i + 1 < ids.size(); ++i) {
       const float* row = logits.data() + i * vocab;
       const double loss =
@@ -79,16 +80,17 @@ class Stepper {
       const auto best = cascade::sample(last, SamplerParams(), {}, position, *model_.kernels);
       ASSERT_TRUE(best.ok());
       ASSERT_EQ(best->token, continuation[i]) << "token " << i;
-      last = step(pages, {best->token}, position++);
+      last = step(pages, state, {best->token}, position++);
     }
   }
 
  private:
   // Logits of all `ids`, the first of which is at `position`.
-  std::vector<float> step(const ChainPages& pages, const Ids& ids, int64_t position) {
+  std::vector<float> step(const ChainPages& pages, ChainState& state, const Ids& ids,
+                          int64_t position) {
     const int rows = static_cast<int>(ids.size());
     std::vector<float> hidden(ids.size() * static_cast<size_t>(model_.config.hidden_size));
-    const Slice slice = {ids, position, pages.pages(), rows};
+    const Slice slice = state.with({ids, position, pages.pages(), rows});
     CHECK(transformer_.forward(std::span(&slice, 1), hidden.data()).ok());
     std::vector<float> logits(ids.size() * static_cast<size_t>(model_.config.vocab_size));
     transformer_.logits(hidden.data(), rows, logits.data());
@@ -99,7 +101,9 @@ class Stepper {
   Transformer transformer_;
 };
 
-void check_model(const std::string& name, Isa isa, const Share& share) {
+// `nll`: how much losses may differ. Measured: 7e-5. The losses of phi3-longrope differ by 1.5e-4,
+// but those of transformers in float32 differ by 1e-4 from its float64.
+void check_model(const std::string& name, Isa isa, const Share& share, double nll = 2e-4) {
   const Json reference = read_reference(name);
   ThreadPool pool(2);
   const auto model = load(name, {WeightType::kF32, KvType::kF32, isa}, pool);
@@ -114,9 +118,7 @@ void check_model(const std::string& name, Isa isa, const Share& share) {
   }
   std::cout << name << ", " << to_string(isa) << ": NLL off by " << errors.nll << ", logits by "
             << errors.logit << " of the largest\n";
-  // Measured: 7e-5 and 5e-6. The losses of phi3-longrope differ by 1.5e-4, but those of
-  // transformers in float32 differ by 1e-4 from its float64.
-  EXPECT_LT(errors.nll, 2e-4) << name << ", " << to_string(isa);
+  EXPECT_LT(errors.nll, nll) << name << ", " << to_string(isa);
   EXPECT_LT(errors.logit, 2e-5) << name << ", " << to_string(isa);
 }
 
@@ -135,6 +137,17 @@ TEST(Reference, families_agree_on_every_instruction_set) {
 TEST(Reference, mixtures_of_experts_agree_on_every_instruction_set) {
   for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     for (const std::string& name : mixture_models()) check_model(name, isa, {99, 99});
+  }
+}
+
+TEST(Reference, hybrids_agree_on_every_instruction_set) {
+  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
+    for (const std::string& name : hybrid_models()) {
+      // A few losses of qwen3-5-moe depend on almost nothing. Measured: 6.4e-4, where transformers
+      // in float32 differs by 6.0e-4 from its float64, and we differ by 2.6e-4 from that;
+      // else 1.9e-4.
+      check_model(name, isa, {99, 99}, name == "qwen3-5-moe" ? 1e-3 : 3e-4);
+    }
   }
 }
 

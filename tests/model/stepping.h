@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,6 +49,14 @@ inline const std::vector<std::string>& mixture_models() {
       "gemma4-moe",  "glm4-moe",           "glm4-moe-plain", "gpt-oss",       "gpt-oss-mxfp4",
       "granite-moe", "granite-moe-shared", "granite4-moe",   "mixtral",       "olmoe",
       "qwen2-moe",   "qwen2-moe-window",   "qwen3-moe",      "qwen3-moe-step"};
+  return names;
+}
+
+// Models with recurrent layers.
+inline const std::vector<std::string>& hybrid_models() {
+  static const std::vector<std::string> names = {
+      "granite4-hybrid", "granite4-hybrid-moe", "lfm2",           "lfm2-moe",
+      "qwen3-5",         "qwen3-5-moe",         "qwen3-5-vision", "qwen3-next"};
   return names;
 }
 
@@ -150,14 +159,40 @@ class ChainPages {
   std::vector<uint8_t*> pages_;
 };
 
-// All results of computing a chain: the final hidden state of every token, K and V.
+// The recurrent state of one chain, if its model has any. At first all of it is NaNs.
+class ChainState {
+ public:
+  explicit ChainState(const ModelConfig& config)
+      : floats_(config.recurrent.state_floats(), std::numeric_limits<float>::quiet_NaN()) {}
+
+  // Lets the slice, the next one of the chain, go on from this state and change it.
+  Slice with(Slice slice) {
+    if (floats_.empty()) return slice;
+    slice.state_from = slice.position == 0 ? nullptr : floats_.data();
+    slice.state_to = floats_.data();
+    return slice;
+  }
+  const std::vector<float>& floats() const { return floats_; }
+
+ private:
+  std::vector<float> floats_;
+};
+
+// All results of computing a chain: the final hidden state of every token, K and V, and the
+// recurrent state at the end.
 struct Trace {
   std::vector<float> hidden;
   std::vector<uint8_t> kv;
+  std::vector<float> state = {};
   bool operator==(const Trace& other) const {
-    // Compares bits: a NaN equals itself, and 0 does not equal -0.
-    return kv == other.kv && hidden.size() == other.hidden.size() &&
-           std::memcmp(hidden.data(), other.hidden.data(), hidden.size() * sizeof(float)) == 0;
+    return kv == other.kv && same_bits(hidden, other.hidden) && same_bits(state, other.state);
+  }
+
+ private:
+  // A NaN equals itself, and 0 does not equal -0.
+  static bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() &&
+           (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
   }
 };
 
@@ -166,21 +201,19 @@ inline Trace run_chain(Transformer& transformer, const KvLayout& layout, const I
                        size_t slice, const AttentionMode& mode = {}) {
   const ChainPages pages(layout, ids.size());
   const size_t width = static_cast<size_t>(transformer.config().hidden_size);
+  ChainState state(transformer.config());
   int64_t indexed_pages = 0;
   Trace trace;
   trace.hidden.resize(ids.size() * width);
   for (size_t begin = 0; begin < ids.size(); begin += slice) {
     const size_t size = std::min(slice, ids.size() - begin);
-    const Slice piece = {std::span(ids).subspan(begin, size),
-                         static_cast<int64_t>(begin),
-                         pages.pages(),
-                         static_cast<int>(size),
-                         nullptr,
-                         mode,
-                         mode.selected > 0 ? &indexed_pages : nullptr};
+    const Slice piece = state.with(
+        {std::span(ids).subspan(begin, size), static_cast<int64_t>(begin), pages.pages(),
+         static_cast<int>(size), nullptr, mode, mode.selected > 0 ? &indexed_pages : nullptr});
     CHECK(transformer.forward(std::span(&piece, 1), trace.hidden.data() + begin * width).ok());
   }
   trace.kv = pages.written(ids.size());
+  trace.state = state.floats();
   return trace;
 }
 

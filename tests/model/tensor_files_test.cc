@@ -117,6 +117,35 @@ TEST(TensorFiles, names_and_sizes_of_types) {
   EXPECT_EQ(bytes_of_values(TensorType::kBf16, 3), 3u * 2u);
 }
 
+// The rows of a tensor in the file, in the order of the matrix.
+std::vector<size_t> rows_in_file(size_t rows, int head_rows, int run) {
+  Tensor tensor;
+  tensor.interleaved_head_rows = head_rows;
+  tensor.interleaved_run = run;
+  std::vector<size_t> found;
+  for (size_t row = 0; row < rows; ++row) found.push_back(tensor.file_row(row));
+  return found;
+}
+
+TEST(TensorFiles, rows_of_a_tensor_may_be_interleaved_in_runs) {
+  using Rows = std::vector<size_t>;
+  EXPECT_EQ(rows_in_file(5, 0, 1), (Rows{0, 1, 2, 3, 4}));
+  // Two heads of six rows, whose halves take turns row by row.
+  EXPECT_EQ(rows_in_file(12, 6, 1), (Rows{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11}));
+  // The same in runs of two and of three.
+  EXPECT_EQ(rows_in_file(8, 8, 2), (Rows{0, 1, 4, 5, 2, 3, 6, 7}));
+  EXPECT_EQ(rows_in_file(16, 8, 2), (Rows{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
+  EXPECT_EQ(rows_in_file(12, 12, 3), (Rows{0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11}));
+  // One run is a half: all is in order.
+  EXPECT_EQ(rows_in_file(6, 6, 3), (Rows{0, 1, 2, 3, 4, 5}));
+  // Every row is in the file once.
+  for (const int run : {1, 2, 4, 8, 16}) {
+    Rows rows = rows_in_file(64, 32, run);
+    std::ranges::sort(rows);
+    for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i], i) << "run " << run;
+  }
+}
+
 TEST(TensorFiles, stays_valid_when_moved_and_when_the_files_are_gone) {
   auto folder = std::make_unique<TemporaryFolder>();
   folder->write("model.safetensors", safetensors(small_table().dump(), small_data()));

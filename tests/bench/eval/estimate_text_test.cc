@@ -53,6 +53,11 @@ Longer sequences are read from disk where memory has no room for them, up to max
             std::string::npos);
   EXPECT_NE(text.find("1.5 GiB as int4 and q6k\n"), std::string::npos) << text;
   EXPECT_NE(text.find(" memory in all\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("states"), std::string::npos) << text;
+  needed.state_bytes = 6 << 20;
+  EXPECT_NE(estimate_text(facts, {{64, needed}})
+                .find("\nstates          2.0 MiB a sequence, of recurrent layers\n"),
+            std::string::npos);
   EXPECT_NE(text.find("160.0 MiB that this machine has:\n"), std::string::npos) << text;
 }
 

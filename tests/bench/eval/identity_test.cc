@@ -161,6 +161,53 @@ IdentityCase full_case() {
   }
 }
 
+std::unique_ptr<Model> hybrid_model(const std::string& name) {
+  static ThreadPool pool(2);
+  const ModelOptions options = {WeightType::kInt8, KvType::kInt8, best_isa()};
+  auto model = load_model(testing::fixtures_dir() / name, options, pool);
+  CHECK(model.ok());
+  return *std::move(model);
+}
+
+TEST(IdentityRunner, cases_of_models_with_recurrent_layers_hold) {
+  int prefixes = 0, sharing = 0;
+  for (const char* name : {"qwen3-next", "lfm2", "granite4-hybrid"}) {
+    const auto model = hybrid_model(name);
+    IdentityRunner runner(*model);
+    for (uint64_t i = 0; i < testing::long_or<uint64_t>(100, 20); ++i) {
+      const IdentityCase drawn = draw_case(case_seed(testing::test_seed(), i), {300, 2, 260, 512});
+      const auto reference = runner.reference(drawn, true);
+      const auto variant = runner.variant(drawn, true);
+      ASSERT_TRUE(reference.ok() && variant.ok());
+      const Comparison result = runner.compare(drawn, *reference, *variant);
+      ASSERT_EQ(result.differences, 0)
+          << name << ", case " << drawn.seed << ": " << result.first->to_string();
+      prefixes += drawn.prefix > 0 ? 1 : 0;
+      sharing += variant->sharing_mates;
+    }
+  }
+  EXPECT_GT(prefixes, 0);
+  EXPECT_GT(sharing, 0);
+}
+
+TEST(IdentityRunner, sees_a_bit_of_a_recurrent_state_that_changes) {
+  const auto model = hybrid_model("granite4-hybrid");
+  const RecurrentConfig& recurrent = model->config.recurrent;
+  IdentityRunner runner(*model);
+  const IdentityCase drawn = draw_case(case_seed(1, 0), {300, 2, 260, 512});
+  auto reference = runner.reference(drawn, false);
+  const auto variant = runner.variant(drawn, false);
+  ASSERT_TRUE(reference.ok() && variant.ok());
+  ASSERT_EQ(runner.compare(drawn, *reference, *variant).differences, 0);
+  const size_t begin = recurrent.layer_offset(2) + recurrent.input_floats();
+  reference->state[begin + 7] += 1;
+  const Comparison result = runner.compare(drawn, *reference, *variant);
+  ASSERT_EQ(result.differences, 1);
+  EXPECT_EQ(result.first->tensor, Tensor::kState);
+  EXPECT_EQ(result.first->layer, 2);
+  EXPECT_EQ(result.first->channel, 7);
+}
+
 TEST(IdentityRunner, sees_a_bit_that_changes) {
   const auto model = demo_model(WeightType::kInt8, KvType::kInt8);
   IdentityRunner runner(*model);

@@ -70,5 +70,30 @@ TEST(Session, a_chain_of_eight_times_the_memory_has_the_bits_of_one_that_fits) {
   EXPECT_GT(in_file->selected_tokens(), kWhole - 2048);
 }
 
+TEST(Session, goes_on_from_its_recurrent_state_however_ids_are_cut) {
+  SessionOptions options;
+  options.model_dir = (testing::fixtures_dir() / "qwen3-next").string();
+  options.weights = "int8";
+  options.kv = "int8";
+  options.threads = 2;
+  const auto session = open(options);
+  std::vector<int32_t> ids;
+  for (int32_t i = 0; i < 200; ++i) ids.push_back(i * 37 % 260);
+  std::vector<std::vector<float>> last;
+  for (const int slice : {0, 1, 64}) {
+    session->clear();
+    ASSERT_TRUE(session
+                    ->append(ids, slice, 1,
+                             [&](size_t, std::span<float> logits) {
+                               last.emplace_back(logits.begin(), logits.end());
+                             })
+                    .ok());
+  }
+  ASSERT_EQ(last.size(), 3u);
+  EXPECT_EQ(last[0], last[1]);
+  EXPECT_EQ(last[0], last[2]);
+  EXPECT_DEATH(session->cut(100), "check failed") << "the state there is not known";
+}
+
 }  // namespace
 }  // namespace cascade::eval

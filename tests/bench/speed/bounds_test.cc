@@ -192,5 +192,24 @@ TEST(Bounds, a_step_reads_what_its_windows_show_and_what_is_shared_once) {
   EXPECT_EQ(kv_read_bytes(config, layout, 4, 100, 96), 16 * (96 + 4 * 4 + 5 + 4 * 4));
 }
 
+TEST(RecurrentWork, is_that_of_each_state_and_convolution) {
+  RecurrentConfig config;
+  EXPECT_EQ(recurrent_work(config, 10, 1).f32_ops, 0) << "no layer is recurrent";
+  EXPECT_EQ(recurrent_work(config, 10, 1).bytes, 0);
+  config = {.layers = {true, false, true},
+            .kind = Recurrence::kDeltaNet,
+            .taps = 4,
+            .channels = 64,
+            .key_heads = 1,
+            .value_heads = 2,
+            .key_dim = 16,
+            .value_dim = 16};
+  const double layer_bytes = 4 * (3 * 64 + 2 * 16 * 16);
+  EXPECT_EQ(recurrent_work(config, 10, 1).f32_ops, 2 * 10 * (7 * 2 * 16 * 16 + 2 * 4 * 64));
+  EXPECT_EQ(recurrent_work(config, 10, 3).bytes, 2 * 3 * 2 * layer_bytes) << "read and written";
+  config.kind = Recurrence::kMamba;
+  EXPECT_EQ(recurrent_work(config, 1, 1).f32_ops, 2 * (5 * 2 * 16 * 16 + 2 * 4 * 64));
+}
+
 }  // namespace
 }  // namespace cascade::speed

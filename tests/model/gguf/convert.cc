@@ -17,6 +17,7 @@
 #include "model/rope.h"
 #include "model/tokenizer/bpe_byte_alphabet.h"
 #include "model/weights_packing.h"
+#include "tests/model/gguf/convert_hybrid.h"
 #include "tests/model/gguf/k_blocks.h"
 #include "tests/model/gguf/write_config.h"
 #include "tests/model/safetensors_file.h"
@@ -345,10 +346,10 @@ void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, con
                         GgufWriter& out, size_t begin, size_t end) {
   const ModelConfig config = parse_model_config(read_document(folder / "config.json")).value();
   const std::string architecture = architecture_of(config);
-  const bool is_interleaved =
-      architecture == "llama" || architecture == "mistral3" || architecture == "granitemoe";
+  const bool is_interleaved = architecture == "llama" || architecture == "mistral3" ||
+                              architecture == "granitemoe" || architecture == "granitehybrid";
   size_t index = 0;
-  for (const auto& [name, tensor] : with_separate_inputs(with_joined_experts(tensors))) {
+  for (const auto& [name, tensor] : file_tensors(config, tensors)) {
     const size_t current = index++;
     if (current < begin || current >= end) continue;
     PlainTensor written = tensor;
@@ -359,7 +360,8 @@ void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, con
     }
     std::vector<uint64_t> dimensions(tensor.shape.rbegin(), tensor.shape.rend());
     if (name.ends_with("shared_expert_gate.weight")) dimensions.pop_back();
-    const GgmlType stored = dimensions.size() > 1 ? type_of(name) : kGgmlF32;
+    const bool is_plain = dimensions.size() < 2 || is_plain_in_hybrids(name);
+    const GgmlType stored = is_plain ? kGgmlF32 : type_of(name);
     out.tensor(gguf_tensor_name(name, config.model_type).value(), dimensions, stored,
                encode_values(written.values, stored));
   }
@@ -389,6 +391,10 @@ void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, con
 }
 
 }  // namespace
+
+PlainTensors file_tensors(const ModelConfig& config, const PlainTensors& tensors) {
+  return as_hybrid_file(config, with_separate_inputs(with_joined_experts(tensors)));
+}
 
 void write_tensors(const fs::path& folder, const PlainTensors& tensors, GgmlType type,
                    GgufWriter& out, size_t begin, size_t end) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "model/config.h"
 #include "tests/model/gguf/writer.h"
 
 namespace cascade::testing {
@@ -37,6 +38,10 @@ PlainTensors rounded(const PlainTensors& tensors, GgmlType type);
 // Writes `to`: the JSON files of `from`, and these tensors as F32.
 void write_folder(const std::filesystem::path& from, const PlainTensors& tensors,
                   const std::filesystem::path& to);
+
+// The tensors as a file has them, all but the order of Q's and K's rows, under the names that
+// gguf_tensor_name() takes.
+PlainTensors file_tensors(const ModelConfig& config, const PlainTensors& tensors);
 
 // Writes the keys of the model, its tokenizer and template as converters do. A tokenizer that is
 // not byte-level BPE of the Qwen2 kind is replaced by one of bytes.

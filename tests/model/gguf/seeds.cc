@@ -64,6 +64,8 @@ void add_counts(std::vector<GgufSeed>& seeds) {
                    "array of arrays"});
   seeds.push_back({"unknown-type-of-value", only([](GgufWriter& w) { w.raw_key("k", 13, "1234"); }),
                    "k", "unknown type 13"});
+  seeds.push_back({"key-of-two-lines", only([](GgufWriter& w) { w.u32("k\nl", 1); }), "key 0",
+                   "control characters"});
   seeds.push_back(
       {"key-twice", only([](GgufWriter& w) { w.u32("k", 1).u32("k", 2); }), "k", "occurs twice"});
   seeds.push_back({"truth-of-2", only([](GgufWriter& w) { w.raw_key("k", 7, "\x02"); }), "k",
@@ -101,6 +103,9 @@ void add_tensors(std::vector<GgufSeed>& seeds) {
                      w.raw_tensor(std::string(65, 'n'), {8}, kGgmlF32, 0);
                    }),
                    "tensor 0", "limit 64"});
+  seeds.push_back({"name-of-two-lines",
+                   table([](GgufWriter& w) { w.raw_tensor("t\nu", {8}, kGgmlF32, 0); }), "tensor 0",
+                   "control characters"});
   for (const uint32_t alignment : {0u, 1u, 24u, 8192u, UINT32_MAX}) {
     seeds.push_back(
         {"alignment-" + std::to_string(alignment),
