@@ -29,8 +29,8 @@ struct ConvolveArgs {
 // With `corrects` this is the gated delta rule (Yang and others 2024, arXiv:2412.06464), otherwise
 // the state space model of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060), whose B and C are key and
 // query. Sums are chains of fused multiply-adds over i ascending, from +0; the new state is
-// fma(k[i], d, state[i] * a). So the bits depend neither on how tokens are cut into calls nor on
-// how columns are. Nothing that is written overlaps anything that is read, except the state.
+// fma(k[i], d, state[i] * a). So the bits do not depend on how tokens and columns are cut into
+// calls. Nothing that is written overlaps anything that is read, except the state.
 struct ScanArgs {
   int tokens;
   int key_dim;

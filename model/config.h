@@ -100,7 +100,7 @@ struct MixtureConfig {
   bool operator==(const MixtureConfig&) const = default;
 };
 
-// What a layer computes that has a recurrent state in place of K and V.
+// The recurrence of layers that have a state in place of K and V.
 enum class Recurrence : uint8_t {
   kConvolution,  // a gated short convolution (LFM2)
   kDeltaNet,     // the gated delta rule (Qwen3-Next, Qwen3.5)
@@ -132,7 +132,7 @@ struct RecurrentConfig {
   int value_dim = 0;  // of a head
   // The value heads of a key head: neighbours, or every key_heads-th one.
   bool tiled_heads = false;
-  // Files have -exp(A_log) in place of A_log: what a step is multiplied by to get its decay.
+  // Files have the rates of decay, -exp(A_log), in place of A_log.
   bool has_rates = false;
   // kMamba: limits of the step sizes.
   float step_min = 0;
@@ -239,8 +239,8 @@ struct ModelConfig {
   std::vector<int> window;  // [layers]: a token sees itself and window-1 tokens before; 0 = all
 
   AttentionShape attention_shape(int layer) const;
-  // The last layer that computes K and V or a recurrent state. From there on, only the outputs of
-  // tokens matter that are asked for.
+  // The last layer that computes K and V or a recurrent state. After it, a pass computes only the
+  // tokens whose outputs are wanted.
   int last_state_layer() const;
   // The largest of all layers.
   int kv_heads_max() const;

@@ -15,7 +15,7 @@
 namespace cascade {
 namespace {
 
-// The length of keys is taken with this summand under its root, as in flash-linear-attention.
+// The root of a squared length is taken after adding this number, as in flash-linear-attention.
 constexpr float kLengthOffset = 1e-6f;
 
 size_t cache_lines(int floats) {

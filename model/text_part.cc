@@ -80,7 +80,7 @@ Json text_part_config(const Json& config) {
     if (const Json* value = find_field(config, key)) add(key, *value);
   }
   const Json& type = *find_field(config, "model_type");
-  // Transformers knows the text model by the whole one.
+  // The type of the whole model tells that of its text part, as in transformers.
   if (type == "qwen3_5" || type == "qwen3_5_moe")
     add("model_type", type.get<std::string>() + "_text");
   if (type == "gemma4_unified") {

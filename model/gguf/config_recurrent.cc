@@ -102,7 +102,7 @@ class HybridReader {
                                            std::to_string(count));
   }
 
-  // One number, or one for each layer, which is 0 for those that are recurrent.
+  // Reads one number for all layers, or a list that has 0 for recurrent layers.
   Status read_kv_heads() {
     const char* const heads = "num_key_value_heads";
     const GgufValue* value = metadata_.find(key(kKvHeads));
@@ -135,7 +135,7 @@ class HybridReader {
     return {};
   }
 
-  // A list says which layers are recurrent, or all are but every n-th one.
+  // A list says which layers are recurrent. Without it, all but every n-th layer are.
   Status read_qwen_layers() {
     constexpr std::string_view kList = "attention.recurrent_layers";
     constexpr std::string_view kInterval = "full_attention_interval";

@@ -1,4 +1,4 @@
-// What the metadata of GGUF files say about hybrids of attention and recurrent layers.
+// The metadata of GGUF files that describe hybrids of attention and recurrent layers.
 #pragma once
 
 #include <string_view>
@@ -20,7 +20,7 @@ bool is_gguf_hybrid(std::string_view architecture);
 // say.
 Status read_gguf_hybrid(const GgufFiles& files, std::string_view architecture, Json& config);
 
-// Sets in what files of these architectures differ from checkpoints.
+// Sets the fields in which files of these architectures differ from checkpoints.
 void set_gguf_hybrid(std::string_view architecture, ModelConfig& config);
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// What is wrong with recurrent layers in config.json: each error names the key that the file has.
+// Faulty descriptions of recurrent layers in config.json give errors that name the file's own key.
 #include <gtest/gtest.h>
 
 #include <string>

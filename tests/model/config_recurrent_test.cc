@@ -1,4 +1,4 @@
-// What config.json says about layers with a recurrent state.
+// Descriptions of recurrent layers in config.json are read as transformers reads them.
 #include "model/config_recurrent.h"
 
 #include <gtest/gtest.h>

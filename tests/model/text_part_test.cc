@@ -97,7 +97,7 @@ TEST(TextPart, of_qwen3_5_is_a_text_model_with_recurrent_layers) {
     EXPECT_EQ(parsed_config(whole), alone);
     whole["tie_word_embeddings"] = true;
     EXPECT_TRUE(parsed_config(whole).tied_embeddings) << "only the whole model says it";
-    // What a published file has of its positions.
+    // Published files describe positions so.
     Json rotated = without(text, "rope_theta");
     rotated["rope_parameters"] = {{"mrope_interleaved", true},
                                   {"mrope_section", {11, 11, 10}},

@@ -1,4 +1,4 @@
-// What llama.cpp's converter does to the tensors of each family.
+// The changes that llama.cpp's converter makes to the tensors of each family.
 #include "tests/model/gguf/convert_hybrid.h"
 
 #include <algorithm>
