@@ -108,6 +108,7 @@ void ChainIndex::requeue(Node* node) {
 void ChainIndex::remove(Node* node, Removal why) {
   CHECK(!node->locked() && !node->held() && node->children.empty());
   dequeue(node);
+  ++counts_.losses;
   // A page that was given up earlier is not removed now.
   const bool was_given_up = node->windowed && !node->in_memory();
   if (!was_given_up) removals_.add(node->parent->key, node->tenant, node->tokens, why);

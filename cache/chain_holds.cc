@@ -192,6 +192,7 @@ bool ChainIndex::drop_unneeded(Node* node, Removal why) {
     return true;
   }
   removals_.add(node->parent->key, node->tenant, node->tokens, why);
+  ++counts_.losses;
   auto owned = siblings.extract(siblings.find(ChildKey{node->tenant, node->tokens}));
   node->tokens.resize(needed);
   siblings.insert(std::move(owned));

@@ -32,14 +32,6 @@ MissReason miss_reason(Removal why) {
   return MissReason::kNone;
 }
 
-// A child of `tenant` that begins with `tokens`, or nullptr.
-ChainIndex::Node* child_with_prefix(const ChainIndex::Node* parent, TenantId tenant,
-                                    Tokens tokens) {
-  const auto found = parent->children.lower_bound(ChildKey{tenant, tokens});
-  if (found == parent->children.end() || (*found)->tenant != tenant) return nullptr;
-  return starts_with((*found)->tokens, tokens) ? found->get() : nullptr;
-}
-
 }  // namespace
 
 ChainIndex::ChainIndex(const Digest& root_key, PagePool& pool, EvictionPolicy policy)
@@ -71,6 +63,13 @@ TenantId ChainIndex::add_tenant(const Digest& key, const AttentionMode& mode) {
   CHECK(mode.window == 0 || mode.window >= kPageTokens);
   tenants_.push_back({key, mode});
   return static_cast<TenantId>(tenants_.size() - 1);
+}
+
+ChainIndex::Node* child_with_prefix(const ChainIndex::Node* parent, TenantId tenant,
+                                    Tokens tokens) {
+  const auto found = parent->children.lower_bound(ChildKey{tenant, tokens});
+  if (found == parent->children.end() || (*found)->tenant != tenant) return nullptr;
+  return starts_with((*found)->tokens, tokens) ? found->get() : nullptr;
 }
 
 PageIndex page_of(const ChainIndex::Node* node) {
@@ -351,11 +350,11 @@ void ChainIndex::absorb_shorter(Node* longer) {
   }
 }
 
-size_t ChainIndex::working_set(int64_t since_us) const {
-  size_t pages = monitor_.ghosts().used_since(since_us);
-  std::vector<const Node*> pending = {root_.get()};
+size_t working_set(const ChainIndex& index, int64_t since_us) {
+  size_t pages = index.monitor().ghosts().used_since(since_us);
+  std::vector<const ChainIndex::Node*> pending = {index.root()};
   while (!pending.empty()) {
-    const Node* node = pending.back();
+    const ChainIndex::Node* node = pending.back();
     pending.pop_back();
     const bool is_page = node->parent != nullptr && node->in_memory();
     if (is_page && node->last_used_us >= since_us) ++pages;

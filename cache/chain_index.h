@@ -224,9 +224,8 @@ class ChainIndex {
   size_t pinned_count() const { return counts_.pinned; }
   size_t held_count() const { return counts_.held; }  // in memory, on the path of a hold
   uint64_t removed_count(Removal why) const { return removed_[static_cast<size_t>(why)]; }
-  // The number of pages used at or after `since_us`, including pages evicted since then, as far as
-  // they are remembered. Walks all nodes.
-  size_t working_set(int64_t since_us) const;
+  // How many times a node was removed or shortened, for whatever reason.
+  uint64_t losses() const { return counts_.losses; }
   const ReuseMonitor& monitor() const { return monitor_; }
 
  private:
@@ -242,7 +241,8 @@ class ChainIndex {
     size_t locked = 0;  // of these, nodes on the path of a running sequence or a pin
     size_t pinned = 0;
     size_t held = 0;
-    size_t seen = 0;  // see seen_count()
+    size_t seen = 0;      // see seen_count()
+    uint64_t losses = 0;  // see losses()
   };
   // The bonus in the scores of the queue.
   struct Bonus {
@@ -313,6 +313,9 @@ size_t used_alone_count(const ChainIndex::Node* node);
 // last one may agree only in part.
 std::vector<ChainIndex::Node*> nodes_with(const ChainIndex& index, TenantId tenant,
                                           std::span<const int32_t> tokens);
+// The number of pages used at or after `since_us`, including pages evicted since then, as far as
+// they are remembered. Walks all nodes.
+size_t working_set(const ChainIndex& index, int64_t since_us);
 // The pinned nodes in memory from `node` up to the page `first_page` of the chain.
 size_t pinned_count(const ChainIndex::Node* node, int64_t first_page = 0);
 // Whether the node's memory can be freed although it is used: it has a lease and only readers use

@@ -84,6 +84,10 @@ inline bool starts_with(std::span<const int32_t> tokens, std::span<const int32_t
   return tokens.size() >= prefix.size() && common_prefix(tokens, prefix) == prefix.size();
 }
 
+// A child of `tenant` that begins with `tokens`, or nullptr.
+ChainIndex::Node* child_with_prefix(const ChainIndex::Node* parent, TenantId tenant,
+                                    std::span<const int32_t> tokens);
+
 struct ChildMatch {
   ChainIndex::Node* node = nullptr;
   size_t tokens = 0;  // that it has in common with the page; 0 if there is no such child

@@ -254,30 +254,43 @@ void RecurrentPass::scan(const Call& call) {
 
 // Scans the tile of a head's state that begins at column `begin`.
 void RecurrentPass::scan_tile(const Call& call, const Sequence& sequence, int head, int begin) {
-  const int columns = std::min(kStateColumns, recurrent_.value_dim - begin);
+  Tile tile = {head, begin, std::min(kStateColumns, recurrent_.value_dim - begin), nullptr};
   const int before = head * recurrent_.value_dim + begin;  // columns of earlier tiles
   const size_t offset = call.state_offset + recurrent_.input_floats() +
                         static_cast<size_t>(before) * static_cast<size_t>(recurrent_.key_dim);
-  const auto floats = static_cast<size_t>(columns * recurrent_.key_dim);
-  float* const state = sequence.to + offset;
+  const auto floats = static_cast<size_t>(tile.columns * recurrent_.key_dim);
+  tile.state = sequence.to + offset;
   if (sequence.from == nullptr) {
-    std::fill_n(state, floats, 0.0f);
+    std::fill_n(tile.state, floats, 0.0f);
   } else if (sequence.from != sequence.to) {
-    std::memcpy(state, sequence.from + offset, floats * sizeof(float));
+    std::memcpy(tile.state, sequence.from + offset, floats * sizeof(float));
   }
+  int done = 0;
+  const auto scan_to = [&](int end) {
+    if (end > done) scan_rows(call, tile, sequence.first + done, end - done);
+    done = end;
+  };
+  for (const KeptState& kept : sequence.kept) {
+    scan_to(kept.tokens);
+    std::memcpy(kept.state + offset, tile.state, floats * sizeof(float));
+  }
+  scan_to(sequence.count);
+}
+
+void RecurrentPass::scan_rows(const Call& call, const Tile& tile, int first, int count) {
   const bool is_delta = recurrent_.kind == Recurrence::kDeltaNet;
   const int keys = recurrent_.key_channels(), values = recurrent_.value_channels();
-  const int key_head = recurrent_.key_head(head);
-  const auto first = static_cast<size_t>(sequence.first);
-  const float* const rows = convolved_ + first * channels_;
-  const float* const key_rows = rows + key_head * recurrent_.key_dim;
-  const float* const steps = scan_steps_ + first * scan_steps_stride_ + head;
-  kernels_.scan({.tokens = sequence.count,
+  const int before = tile.head * recurrent_.value_dim + tile.begin;
+  const auto at = static_cast<size_t>(first);
+  const float* const rows = convolved_ + at * channels_;
+  const float* const key_rows = rows + recurrent_.key_head(tile.head) * recurrent_.key_dim;
+  const float* const steps = scan_steps_ + at * scan_steps_stride_ + tile.head;
+  kernels_.scan({.tokens = count,
                  .key_dim = recurrent_.key_dim,
-                 .columns = columns,
+                 .columns = tile.columns,
                  .corrects = is_delta,
-                 .state = state,
-                 .state_stride = static_cast<size_t>(columns),
+                 .state = tile.state,
+                 .state_stride = static_cast<size_t>(tile.columns),
                  .keys = key_rows + (is_delta ? keys : values),
                  .queries = key_rows + (is_delta ? 0 : values + keys),
                  .key_stride = channels_,
@@ -286,7 +299,7 @@ void RecurrentPass::scan_tile(const Call& call, const Sequence& sequence, int he
                  .decays = steps,
                  .rates = steps + recurrent_.value_heads,
                  .step_stride = scan_steps_stride_,
-                 .out = call.buffers.out + first * call.buffers.out_stride + before,
+                 .out = call.buffers.out + at * call.buffers.out_stride + before,
                  .out_stride = call.buffers.out_stride});
 }
 
@@ -329,12 +342,22 @@ void RecurrentPass::gate(const Call& call, int row) {
   }
 }
 
-// Writes the last inputs of the convolution into the state. Where they were in the state already,
-// they move to earlier places, one after the other.
+// Writes the last inputs of the convolution into the states that are wanted.
 void RecurrentPass::keep_inputs(const Call& call, const Sequence& sequence) {
-  float* to = sequence.to + call.state_offset;
+  for (const KeptState& kept : sequence.kept) {
+    keep_inputs(call, sequence, kept.tokens, kept.state);
+  }
+  // Last, because this state may be the one before the rows.
+  keep_inputs(call, sequence, sequence.count, sequence.to);
+}
+
+// Does the same for the state after the first `rows` rows. Inputs that were in that state already
+// move to earlier places, one after the other.
+void RecurrentPass::keep_inputs(const Call& call, const Sequence& sequence, int rows,
+                                float* state) {
+  float* to = state + call.state_offset;
   for (int tap = 0; tap + 1 < recurrent_.taps; ++tap, to += recurrent_.channels) {
-    std::memmove(to, input(call, sequence, sequence.count + tap),
+    std::memmove(to, input(call, sequence, rows + tap),
                  static_cast<size_t>(recurrent_.channels) * sizeof(float));
   }
 }

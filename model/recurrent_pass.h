@@ -11,6 +11,7 @@
 #include "model/config.h"
 #include "model/matrix_multiplier.h"
 #include "model/packed_memory.h"
+#include "model/slice.h"
 #include "model/weights.h"
 
 namespace cascade {
@@ -37,6 +38,7 @@ class RecurrentPass {
     const float* from;  // [RecurrentConfig::state_floats()]: the state before the rows; nullptr:
                         // all is 0, as before the first token
     float* to;          // the state after them; may be `from`, but overlap it in no other way
+    std::vector<KeptState> kept = {};  // as in Slice, of these rows
   };
   struct Buffers {
     const float* x;      // [rows, hidden_size]: the layer's normed input
@@ -62,6 +64,13 @@ class RecurrentPass {
     const float* inputs;  // of the convolution: rows `inputs_stride` floats apart
     size_t inputs_stride;
   };
+  // Columns [begin, begin + columns) of a value head's state.
+  struct Tile {
+    int head;
+    int begin;
+    int columns;
+    float* state;  // [key_dim, columns]
+  };
 
   void project(const Call& call);
   // Sets the inputs of the convolution.
@@ -73,8 +82,10 @@ class RecurrentPass {
   void prepare_scan(const Call& call, int row);
   void scan(const Call& call);
   void scan_tile(const Call& call, const Sequence& sequence, int head, int begin);
+  void scan_rows(const Call& call, const Tile& tile, int first, int count);
   void gate(const Call& call, int row);
   void keep_inputs(const Call& call, const Sequence& sequence);
+  void keep_inputs(const Call& call, const Sequence& sequence, int rows, float* state);
   // Input `index` of the convolution, counted from the first one in the sequence's state.
   const float* input(const Call& call, const Sequence& sequence, int index) const;
   // The gate of value head `head`.

@@ -30,6 +30,12 @@ class KvPartReader {
   virtual void waited(int64_t /*us*/) {}
 };
 
+// A recurrent state in the middle of a slice, or at its end, that is wanted.
+struct KeptState {
+  int tokens;    // of the slice, before the state; at least 1
+  float* state;  // receives it; [RecurrentConfig::state_floats()]
+};
+
 // Consecutive tokens of one sequence. Everything before `position` is in the pages already.
 struct Slice {
   std::span<const int32_t> token_ids;  // each in [0, vocab_size)
@@ -57,6 +63,8 @@ struct Slice {
   // of no use.
   const float* state_from = nullptr;
   float* state_to = nullptr;
+  // Further states that are wanted, in ascending order. The memory of each is its own.
+  std::span<const KeptState> kept_states = {};
 
   // Where the index of each page is, as `indexes` says it.
   KvPages all_indexes() const { return indexes.empty() ? pages : indexes; }

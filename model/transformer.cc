@@ -150,6 +150,11 @@ Status Transformer::run_pass(std::span<const Slice> slices, std::span<const int>
       CHECK(!has_state || slice.position == 0 || slice.state_from != nullptr);
       const float* const from = skip[i] == 0 ? slice.state_from : slice.state_to;
       sequences.push_back({static_cast<int>(rows_.size()), take[i], from, slice.state_to});
+      for (const KeptState& kept : slice.kept_states) {
+        const int tokens = kept.tokens - skip[i];
+        CHECK(kept.tokens > 0 && kept.tokens <= size);
+        if (tokens > 0 && tokens <= take[i]) sequences.back().kept.push_back({tokens, kept.state});
+      }
     }
     for (int row = skip[i]; row < skip[i] + take[i]; ++row) {
       rows_.push_back({static_cast<int>(i), slice.position + row, row >= size - slice.outputs});

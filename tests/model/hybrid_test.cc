@@ -103,6 +103,36 @@ TEST(Hybrid, a_slice_of_more_rows_than_a_pass_goes_on_from_its_own_state) {
   }
 }
 
+// The states after some tokens of a chain, from one slice, are those of a chain that ends there.
+TEST(Hybrid, a_slice_keeps_states_between_its_tokens) {
+  Random random(test_seed());
+  constexpr size_t kBefore = 5;
+  for (const std::string& name : hybrid_models()) {
+    HybridSubject subject(name);
+    const Ids ids =
+        random_ids(random, kBefore + Transformer::kRowsMax + 9, subject.model->config.vocab_size);
+    const ChainPages pages(subject.model->kv_layout, ids.size());
+    ChainState state(subject.model->config);
+    const Slice beginning = state.with({std::span(ids).first(kBefore), 0, pages.pages(), 0});
+    ASSERT_TRUE(subject.transformer.forward(std::span(&beginning, 1), nullptr).ok());
+    // 1 and 2: fewer than the convolution sees. The last two are in the second pass of the slice.
+    const std::vector<int> ends = {
+        1, 2, 70, Transformer::kRowsMax, Transformer::kRowsMax + 1, Transformer::kRowsMax + 9};
+    std::vector<States> states(ends.size(), States(state.floats().size()));
+    std::vector<KeptState> kept;
+    for (size_t i = 0; i < ends.size(); ++i) kept.push_back({ends[i], states[i].data()});
+    Slice rest = state.with({std::span(ids).subspan(kBefore), kBefore, pages.pages(), 0});
+    rest.kept_states = kept;
+    ASSERT_TRUE(subject.transformer.forward(std::span(&rest, 1), nullptr).ok());
+    for (size_t i = 0; i < ends.size(); ++i) {
+      const Ids chain(ids.begin(), ids.begin() + kBefore + ends[i]);
+      const Trace cold = run_chain(subject.transformer, subject.model->kv_layout, chain, 500);
+      EXPECT_TRUE(equal_bits(states[i].data(), cold.state.data(), cold.state.size()))
+          << name << ", " << ends[i];
+    }
+  }
+}
+
 TEST(Hybrid, a_convolution_of_one_token_has_no_state) {
   HybridSubject subject("lfm2");
   ModelConfig config = subject.model->config;

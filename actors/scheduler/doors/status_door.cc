@@ -182,7 +182,7 @@ wire::CacheStats StatusDoor::cache_stats() const {
   cache.evicted_early = monitor.premature_evictions();
   const int64_t since_us = from_.clock.wall_us() - kWorkingSetUs;
   cache.working_set_bytes =
-      cache.page_bytes * static_cast<int64_t>(from_.index.working_set(since_us));
+      cache.page_bytes * static_cast<int64_t>(working_set(from_.index, since_us));
   cache.thrashing = monitor.thrash().alarm();
   cache.thrash_alarms = monitor.thrash().alarms();
   cache.refault_share = monitor.thrash().refault_share();

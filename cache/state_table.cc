@@ -1,0 +1,139 @@
+// Checkpoints are found by the nodes of their chain.
+#include "cache/state_table.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "base/check.h"
+#include "cache/chain_node.h"
+
+namespace cascade {
+
+using Tokens = std::span<const int32_t>;
+
+StateTable::StateTable(size_t slots, const ChainIndex& index) : index_(index), pool_(slots) {}
+
+StateTable::Start StateTable::find(TenantId tenant, Tokens tokens) const {
+  if (!is_needed()) return {std::ssize(tokens), std::nullopt};
+  if (by_page_.empty()) return {};
+  const ChainIndex::Match match = index_.match(tenant, tokens);
+  const auto found = static_cast<size_t>(match.tokens());
+  size_t begin = match.pages.size() * kPageTokens;
+  for (const ChainIndex::Node* node = match.node;; node = node->parent, begin -= kPageTokens) {
+    for (const Checkpoint* checkpoint :
+         reached(key_of(node), tenant, tokens.subspan(begin, found - begin))) {
+      const size_t end = begin + checkpoint->tail.size();
+      // With a window, other pages must be in memory for this end than for that of `tokens`.
+      const bool is_there =
+          end == found || index_.match(tenant, tokens.first(end)).tokens() == int64_t(end);
+      if (is_there) return {static_cast<int64_t>(end), checkpoint->slot};
+    }
+    if (node->parent == nullptr) return {};
+  }
+}
+
+// Returns the checkpoints after the page or root `page` whose chain begins like `tokens`, which
+// come after the page: the deepest first.
+std::vector<const StateTable::Checkpoint*> StateTable::reached(const Digest& page, TenantId tenant,
+                                                               Tokens tokens) const {
+  std::vector<const Checkpoint*> reached;
+  const auto here = by_page_.find(page);
+  if (here == by_page_.end()) return reached;
+  for (const Checkpoint& checkpoint : here->second) {
+    const bool visible = checkpoint.tail.empty() || checkpoint.tenant == tenant ||
+                         (checkpoint.tenant == kPublic && index_.tenant(tenant).mode.is_dense());
+    if (visible && starts_with(tokens, checkpoint.tail)) reached.push_back(&checkpoint);
+  }
+  std::ranges::sort(reached, std::greater(), [](const auto* c) { return c->tail.size(); });
+  return reached;
+}
+
+Tokens StateTable::reusable(TenantId tenant, Tokens tokens) const {
+  return tokens.first(static_cast<size_t>(find(tenant, tokens).tokens));
+}
+
+void StateTable::touch(Slot slot, int64_t now_us) {
+  for (auto& [page, checkpoints] : by_page_) {
+    for (Checkpoint& checkpoint : checkpoints) {
+      if (checkpoint.slot != slot) continue;
+      checkpoint.last_used_us = now_us;
+      checkpoint.worth = Worth::kEnd;
+      ++counts_.reused;
+      return;
+    }
+  }
+}
+
+bool StateTable::keep(TenantId tenant, Tokens tokens, Slot slot, Worth worth, int64_t now_us) {
+  CHECK(!tokens.empty());
+  const ChainIndex::Match match = index_.match(tenant, tokens);
+  if (match.tokens() != std::ssize(tokens)) return false;
+  const Tokens tail = tokens.last(static_cast<size_t>(match.partial_tokens));
+  Checkpoints& here = by_page_[key_of(match.node)];
+  for (Checkpoint& known : here) {
+    const bool is_same = known.tail.size() == tail.size() &&
+                         (tail.empty() || known.tenant == tenant) &&
+                         std::ranges::equal(known.tail, tail);
+    if (!is_same) continue;
+    known.last_used_us = std::max(known.last_used_us, now_us);
+    known.worth = std::max(known.worth, worth);
+    return true;
+  }
+  retain(slot);
+  here.push_back({tenant, {tail.begin(), tail.end()}, slot, worth, now_us});
+  ++counts_.checkpoints;
+  ++counts_.kept;
+  return true;
+}
+
+template <class Drops>
+void StateTable::drop_if(const Drops& drops) {
+  for (auto here = by_page_.begin(); here != by_page_.end();) {
+    std::erase_if(here->second, [&](const Checkpoint& checkpoint) {
+      if (!drops(here->first, checkpoint)) return false;
+      release(checkpoint.slot);
+      --counts_.checkpoints;
+      return true;
+    });
+    here = here->second.empty() ? by_page_.erase(here) : std::next(here);
+  }
+}
+
+bool StateTable::is_in_index(const Digest& page, const Checkpoint& checkpoint) const {
+  const ChainIndex::Node* const root = index_.root();
+  const ChainIndex::Node* const node = page == key_of(root) ? root : index_.find(page);
+  if (node == nullptr) return false;
+  return checkpoint.tail.empty() ||
+         child_with_prefix(node, checkpoint.tenant, checkpoint.tail) != nullptr ||
+         child_with_prefix(node, kPublic, checkpoint.tail) != nullptr;
+}
+
+void StateTable::sweep() {
+  if (losses_swept_ == index_.losses()) return;
+  losses_swept_ = index_.losses();
+  drop_if([this](const Digest& page, const Checkpoint& c) { return !is_in_index(page, c); });
+}
+
+void StateTable::drop(Slot slot) {
+  drop_if([&](const Digest&, const Checkpoint& c) { return c.slot == slot; });
+}
+
+std::optional<StateTable::Slot> StateTable::allocate() {
+  if (const auto free = pool_.allocate()) return free;
+  const Checkpoint* oldest = nullptr;
+  const auto order = [](const Checkpoint& c) { return std::pair(c.worth, c.last_used_us); };
+  for (const auto& [page, checkpoints] : by_page_) {
+    for (const Checkpoint& checkpoint : checkpoints) {
+      if (is_shared(checkpoint.slot)) continue;
+      if (oldest == nullptr || order(checkpoint) < order(*oldest)) oldest = &checkpoint;
+    }
+  }
+  if (oldest == nullptr) return std::nullopt;
+  drop(oldest->slot);
+  ++counts_.dropped;
+  return pool_.allocate();
+}
+
+}  // namespace cascade
