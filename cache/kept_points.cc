@@ -8,31 +8,38 @@ namespace cascade {
 
 using Worth = StateTable::Worth;
 
+namespace {
+
+// The distance of the waypoints of a chain of `tokens` tokens.
+int64_t waypoint_stride(int64_t tokens) {
+  return kWaypointTokens * (tokens / (kWaypointTokens * kWaypointsMax) + 1);
+}
+
+}  // namespace
+
 std::vector<KeptPoint> kept_points(const ChainPlan& plan, int64_t position, int64_t end) {
   std::vector<KeptPoint> points;
   const auto add = [&](int64_t at, Worth worth) {
-    const auto is_near = [&](const KeptPoint& point) {
-      return std::abs(point.position - at) < kKeptTokensMin;
-    };
-    if (at > position && at <= end && std::ranges::none_of(points, is_near)) {
-      points.push_back({at, worth});
-    }
+    if (at > position && at <= end) points.push_back({at, worth});
   };
   add(plan.resumes, Worth::kEnd);
-  const bool saves_much = plan.fork - plan.begin >= kKeptTokensMin;
-  const bool is_other = std::abs(plan.resumes - plan.fork) >= kKeptTokensMin;
-  if (saves_much && is_other) add(plan.fork, Worth::kEnd);
-  const int64_t stretch = plan.tokens / (kWaypointTokens * kWaypointsMax) + 1;
-  const int64_t stride = kWaypointTokens * stretch;
+  // A prompt that leaves the chain there can also go on from a state just before it, but not from
+  // one just after it.
+  const int64_t after_resumes = plan.fork - plan.resumes;
+  const bool is_covered = after_resumes >= 0 && after_resumes < kKeptTokensMin;
+  if (plan.fork - plan.begin >= kKeptTokensMin && !is_covered) add(plan.fork, Worth::kEnd);
+  const int64_t stride = waypoint_stride(plan.tokens);
   for (int64_t at = (position / stride + 1) * stride; at <= end; at += stride) {
-    if (std::abs(plan.resumes - at) >= kKeptTokensMin) add(at, Worth::kWaypoint);
+    const auto is_near = [at](int64_t other) { return std::abs(other - at) < kKeptTokensMin; };
+    if (!is_near(plan.resumes) && !is_near(plan.fork)) add(at, Worth::kWaypoint);
   }
   std::ranges::sort(points, {}, &KeptPoint::position);
   return points;
 }
 
 bool passes_waypoint(int64_t position, int64_t end) {
-  return position / kWaypointTokens < end / kWaypointTokens;
+  const int64_t stride = waypoint_stride(end);
+  return position / stride < end / stride;
 }
 
 }  // namespace cascade

@@ -33,7 +33,7 @@ struct ChainPlan {
 // order.
 std::vector<KeptPoint> kept_points(const ChainPlan& plan, int64_t position, int64_t end);
 
-// Whether a chain that grows token by token has passed a waypoint.
+// Whether a chain that grows token by token has passed a waypoint on its way to `end` tokens.
 bool passes_waypoint(int64_t position, int64_t end);
 
 }  // namespace cascade

@@ -22,11 +22,23 @@ bool RunningState::begin(const StateTable::Start& start, int64_t now_us) {
   // Before room is made: that could drop the checkpoint.
   if (start.slot) table_.retain(*start.slot);
   current_ = start.slot;
-  target_ = table_.allocate();
-  if (!target_) return false;
   position_ = start.tokens;
   if (start.slot) table_.touch(*start.slot, now_us);
-  return true;
+  target_ = table_.allocate();
+  return target_ || take_current();
+}
+
+// Drops the checkpoint of the present state, so that this sequence can write to its slot: that it
+// goes on is worth more. False if another sequence uses the slot, too, or there is no state.
+bool RunningState::take_current() {
+  if (!current_) return false;
+  std::erase_if(pending_, [&](const Kept& kept) {
+    if (kept.slot != *current_) return false;
+    table_.release(kept.slot);
+    return true;
+  });
+  table_.drop(*current_);
+  return !table_.is_shared(*current_);
 }
 
 std::optional<RunningState::Slots> RunningState::next_job(int64_t end,
@@ -35,15 +47,10 @@ std::optional<RunningState::Slots> RunningState::next_job(int64_t end,
   CHECK(!in_job_ && end > position_);
   const auto must_stay = [&] { return !current_ || table_.is_shared(*current_); };
   if (!target_ && must_stay()) target_ = table_.allocate();
-  if (!target_ && current_ && must_stay()) {
-    // That this sequence goes on is worth more than its checkpoint.
-    forget_pending(*current_);
-    table_.drop(*current_);
-  }
-  if (!target_ && must_stay()) return std::nullopt;
+  if (!target_ && must_stay() && !take_current()) return std::nullopt;
   for (const KeptPoint& point : points) {
     CHECK(point.position > position_ && point.position <= end);
-    if (const auto slot = table_.allocate()) job_kept_.push_back({point, *slot});
+    if (const auto slot = table_.allocate(point.worth)) job_kept_.push_back({point, *slot});
   }
   in_job_ = true;
   return Slots{current_, target_ ? target_ : current_, job_kept_};
@@ -74,14 +81,6 @@ void RunningState::settle(const ChainSequence& sequence, int64_t now_us) {
         std::span(sequence.tokens()).first(static_cast<size_t>(kept.point.position));
     if (!table_.keep(sequence.tenant(), tokens, kept.slot, kept.point.worth, now_us)) return false;
     table_.release(kept.slot);
-    return true;
-  });
-}
-
-void RunningState::forget_pending(Slot slot) {
-  std::erase_if(pending_, [&](const Kept& kept) {
-    if (kept.slot != slot) return false;
-    table_.release(slot);
     return true;
   });
 }

@@ -33,8 +33,9 @@ class RunningState {
   RunningState& operator=(const RunningState&) = delete;
 
   // The sequence begins at `start`, which is what find() returns now. Takes a slot for what it
-  // computes; false if there is none. If no states are needed, there is nothing to do, here and in
-  // all that follows.
+  // computes: if sequences use all others, that of the checkpoint, which is dropped. False if there
+  // is none, as StateTable::has_room() says before. If no states are needed, there is nothing to
+  // do, here and in all that follows.
   bool begin(const StateTable::Start& start, int64_t now_us);
 
   struct Kept {
@@ -45,7 +46,8 @@ class RunningState {
   struct Slots {
     std::optional<Slot> from;  // nullopt: there is no state before the first token
     std::optional<Slot> to;    // nullopt: no states are needed
-    std::vector<Kept> kept;    // ascending; those points for which there is room
+    // Ascending; those points for which there is room without dropping a state of greater worth.
+    std::vector<Kept> kept;
   };
   // Chooses the slots of the next job, which computes the tokens up to `end`; `points`, in
   // ascending order, are after its first token and at most at `end`. nullopt: there is no room.
@@ -62,7 +64,7 @@ class RunningState {
   void settle(const ChainSequence& sequence, int64_t now_us);
 
  private:
-  void forget_pending(Slot slot);
+  bool take_current();
 
   StateTable& table_;
   int64_t position_ = 0;

@@ -26,8 +26,8 @@ StateTable::Start StateTable::find(TenantId tenant, Tokens tokens) const {
          reached(key_of(node), tenant, tokens.subspan(begin, found - begin))) {
       const size_t end = begin + checkpoint->tail.size();
       // With a window, other pages must be in memory for this end than for that of `tokens`.
-      const bool is_there =
-          end == found || index_.match(tenant, tokens.first(end)).tokens() == int64_t(end);
+      const bool is_there = end == found || index_.tenant(tenant).mode.window == 0 ||
+                            index_.match(tenant, tokens.first(end)).tokens() == int64_t(end);
       if (is_there) return {static_cast<int64_t>(end), checkpoint->slot};
     }
     if (node->parent == nullptr) return {};
@@ -120,18 +120,28 @@ void StateTable::drop(Slot slot) {
   drop_if([&](const Digest&, const Checkpoint& c) { return c.slot == slot; });
 }
 
-std::optional<StateTable::Slot> StateTable::allocate() {
-  if (const auto free = pool_.allocate()) return free;
-  const Checkpoint* oldest = nullptr;
+// Returns the checkpoint to drop first, out of those whose slots no sequence uses; nullptr: none.
+const StateTable::Checkpoint* StateTable::least_worth() const {
+  const Checkpoint* least = nullptr;
   const auto order = [](const Checkpoint& c) { return std::pair(c.worth, c.last_used_us); };
   for (const auto& [page, checkpoints] : by_page_) {
     for (const Checkpoint& checkpoint : checkpoints) {
       if (is_shared(checkpoint.slot)) continue;
-      if (oldest == nullptr || order(checkpoint) < order(*oldest)) oldest = &checkpoint;
+      if (least == nullptr || order(checkpoint) < order(*least)) least = &checkpoint;
     }
   }
-  if (oldest == nullptr) return std::nullopt;
-  drop(oldest->slot);
+  return least;
+}
+
+bool StateTable::has_room() const {
+  return pool_.free_count() > 0 || least_worth() != nullptr;
+}
+
+std::optional<StateTable::Slot> StateTable::allocate(Worth most) {
+  if (const auto free = pool_.allocate()) return free;
+  const Checkpoint* const least = least_worth();
+  if (least == nullptr || least->worth > most) return std::nullopt;
+  drop(least->slot);
   ++counts_.dropped;
   return pool_.allocate();
 }

@@ -70,8 +70,11 @@ class StateTable {
   void sweep();
 
   // Returns a slot with one reference, whose memory may hold anything. If none is free, drops the
-  // checkpoint that has been unused for longest, waypoints first. nullopt: sequences use all.
-  std::optional<Slot> allocate();
+  // checkpoint that has been unused for longest, waypoints first; only waypoints if `most` says so.
+  // nullopt: there is none that no sequence uses.
+  std::optional<Slot> allocate(Worth most = Worth::kEnd);
+  // Whether allocate() would return a slot.
+  bool has_room() const;
   void retain(Slot slot) { pool_.retain(slot); }
   void release(Slot slot) { pool_.release(slot); }
   // Whether somebody else has a reference, too: then the memory must not change.
@@ -79,6 +82,8 @@ class StateTable {
   // Drops the checkpoint in this slot, if there is one.
   void drop(Slot slot);
 
+  // For IdleMemory: nobody else allocates or releases.
+  PagePool& memory() { return pool_; }
   size_t slots() const { return pool_.page_count(); }
   size_t slots_used() const { return pool_.used_count(); }
   const Counts& counts() const { return counts_; }
@@ -97,6 +102,7 @@ class StateTable {
                                          std::span<const int32_t> tokens) const;
   template <class Drops>
   void drop_if(const Drops& drops);
+  const Checkpoint* least_worth() const;
   bool is_in_index(const Digest& page, const Checkpoint& checkpoint) const;
 
   const ChainIndex& index_;

@@ -114,5 +114,52 @@ TEST_F(RunningStateTest, waits_while_others_have_all_slots) {
   EXPECT_FALSE(state.begin({}, 1));
 }
 
+TEST_F(RunningStateTest, begins_in_the_slot_of_its_checkpoint_if_no_other_is_left) {
+  const auto sequence = memory_.sequence();
+  {
+    RunningState state(states_);
+    ASSERT_TRUE(state.begin({}, 1));
+    compute(state, *sequence, 64);
+    state.keep(Worth::kEnd);
+    state.settle(*sequence, 1);
+  }
+  const StateTable::Start start = states_.find(memory_.tenant, chain_);
+  ASSERT_EQ(start.tokens, 64);
+  while (states_.slots_used() < states_.slots()) ASSERT_TRUE(states_.allocate());
+  ASSERT_TRUE(states_.has_room());
+  RunningState state(states_);
+  ASSERT_TRUE(state.begin(start, 1));
+  EXPECT_EQ(found(), 0) << "the checkpoint was dropped";
+  const auto slots = compute(state, *sequence, 100);
+  EXPECT_EQ(slots.from, start.slot);
+  EXPECT_EQ(slots.to, start.slot);
+}
+
+TEST_F(RunningStateTest, does_not_write_where_another_sequence_reads) {
+  const auto sequence = memory_.sequence();
+  RunningState state(states_);
+  ASSERT_TRUE(state.begin({}, 1));
+  compute(state, *sequence, 64);
+  state.keep(Worth::kEnd);
+  state.settle(*sequence, 1);
+  RunningState other(states_);
+  ASSERT_TRUE(other.begin(states_.find(memory_.tenant, chain_), 1));
+  while (states_.slots_used() < states_.slots()) ASSERT_TRUE(states_.allocate());
+  EXPECT_FALSE(state.next_job(100)) << "the other one reads the only slot that could be written to";
+  state.keep(Worth::kEnd);
+  state.settle(*sequence, 1);
+  EXPECT_EQ(found(), 64) << "the state is not lost";
+}
+
+TEST_F(RunningStateTest, a_waypoint_is_not_kept_in_the_place_of_an_end) {
+  const auto sequence = memory_.sequence();
+  RunningState state(states_);
+  ASSERT_TRUE(state.begin({}, 1));
+  compute(state, *sequence, 128, {{64, Worth::kEnd}});
+  while (states_.slots_used() < states_.slots()) ASSERT_TRUE(states_.allocate());
+  EXPECT_TRUE(compute(state, *sequence, 192, {{150, Worth::kWaypoint}}).kept.empty());
+  EXPECT_EQ(compute(state, *sequence, 256, {{200, Worth::kEnd}}).kept.size(), 1u);
+}
+
 }  // namespace
 }  // namespace cascade::testing

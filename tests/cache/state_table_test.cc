@@ -17,12 +17,6 @@ namespace {
 using Worth = StateTable::Worth;
 using Slot = StateTable::Slot;
 
-Tokens numbered(int32_t first, int32_t count) {
-  Tokens tokens;
-  for (int32_t i = 0; i < count; ++i) tokens.push_back(first + i);
-  return tokens;
-}
-
 class StateTableTest : public ::testing::Test {
  protected:
   // The index has the chain; nobody uses it.
@@ -50,20 +44,20 @@ class StateTableTest : public ::testing::Test {
 TEST_F(StateTableTest, without_recurrent_layers_all_tokens_can_be_reused) {
   StateTable none(0, memory_.index);
   EXPECT_FALSE(none.is_needed());
-  EXPECT_EQ(none.find(memory_.tenant, numbered(0, 100)).tokens, 100);
-  EXPECT_EQ(none.reusable(memory_.tenant, numbered(0, 100)).size(), 100u);
+  EXPECT_EQ(none.find(memory_.tenant, count_up(0, 100)).tokens, 100);
+  EXPECT_EQ(none.reusable(memory_.tenant, count_up(0, 100)).size(), 100u);
 }
 
 TEST_F(StateTableTest, finds_the_deepest_state_of_a_chain) {
-  const Tokens chain = numbered(0, 200);
+  const Tokens chain = count_up(0, 200);
   compute(chain);
   EXPECT_EQ(find(chain).tokens, 0);
   const Slot early = keep(chain, 10), whole = keep(chain, 128), late = keep(chain, 150);
   EXPECT_EQ(find(chain).tokens, 150);
   EXPECT_EQ(find(chain).slot, late);
-  EXPECT_EQ(find(numbered(0, 149)).slot, whole);
-  EXPECT_EQ(find(numbered(0, 127)).slot, early);
-  EXPECT_EQ(find(numbered(0, 9)).tokens, 0);
+  EXPECT_EQ(find(count_up(0, 149)).slot, whole);
+  EXPECT_EQ(find(count_up(0, 127)).slot, early);
+  EXPECT_EQ(find(count_up(0, 9)).tokens, 0);
   Tokens other = chain;
   other[140] = -1;
   EXPECT_EQ(find(other).tokens, 128);
@@ -72,15 +66,15 @@ TEST_F(StateTableTest, finds_the_deepest_state_of_a_chain) {
 }
 
 TEST_F(StateTableTest, keeps_no_state_of_tokens_that_the_index_does_not_have) {
-  compute(numbered(0, 100));
+  compute(count_up(0, 100));
   const auto slot = states_.allocate();
-  EXPECT_FALSE(states_.keep(memory_.tenant, numbered(0, 101), *slot, Worth::kEnd, 1));
+  EXPECT_FALSE(states_.keep(memory_.tenant, count_up(0, 101), *slot, Worth::kEnd, 1));
   EXPECT_EQ(states_.counts().checkpoints, 0u);
 }
 
 TEST_F(StateTableTest, another_tenant_finds_nothing) {
   const TenantId other = memory_.index.add_tenant(page(1));
-  const Tokens chain = numbered(0, 100);
+  const Tokens chain = count_up(0, 100);
   compute(chain);
   compute(chain, other);
   keep(chain, 30);
@@ -89,7 +83,7 @@ TEST_F(StateTableTest, another_tenant_finds_nothing) {
 }
 
 TEST_F(StateTableTest, public_states_are_found_by_every_tenant) {
-  const Tokens chain = numbered(0, 100);
+  const Tokens chain = count_up(0, 100);
   compute(chain, kPublic);
   const auto slot = states_.allocate();
   EXPECT_TRUE(states_.keep(kPublic, chain, *slot, Worth::kEnd, 1));
@@ -97,7 +91,7 @@ TEST_F(StateTableTest, public_states_are_found_by_every_tenant) {
 }
 
 TEST_F(StateTableTest, a_state_is_kept_once) {
-  const Tokens chain = numbered(0, 100);
+  const Tokens chain = count_up(0, 100);
   compute(chain);
   const Slot first = keep(chain, 90);
   keep(chain, 90);
@@ -108,7 +102,7 @@ TEST_F(StateTableTest, a_state_is_kept_once) {
 
 // Whatever removes the last tokens of a state from the index removes the state.
 TEST_F(StateTableTest, states_are_removed_with_their_tokens) {
-  const Tokens chain = numbered(0, 100);
+  const Tokens chain = count_up(0, 100);
   compute(chain);
   keep(chain, 64);
   keep(chain, 90);
@@ -123,7 +117,7 @@ TEST_F(StateTableTest, states_are_removed_with_their_tokens) {
 }
 
 TEST_F(StateTableTest, a_state_in_a_page_stays_while_another_page_has_its_tokens) {
-  const Tokens chain = numbered(0, 64);
+  const Tokens chain = count_up(0, 64);
   Tokens other = chain;
   other[50] = -1;
   compute(chain);
@@ -137,31 +131,31 @@ TEST_F(StateTableTest, a_state_in_a_page_stays_while_another_page_has_its_tokens
 }
 
 TEST_F(StateTableTest, waypoints_make_room_first_then_what_was_used_longest_ago) {
-  const Tokens chain = numbered(0, 200);
+  const Tokens chain = count_up(0, 200);
   compute(chain);
   keep(chain, 50, Worth::kEnd, 1);
   keep(chain, 100, Worth::kEnd, 2);
   keep(chain, 150, Worth::kWaypoint, 3);
   keep(chain, 180, Worth::kEnd, 4);
-  EXPECT_EQ(find(numbered(0, 179)).tokens, 100) << "the waypoint is gone";
+  EXPECT_EQ(find(count_up(0, 179)).tokens, 100) << "the waypoint is gone";
   keep(chain, 190, Worth::kEnd, 5);
-  EXPECT_EQ(find(numbered(0, 99)).tokens, 0) << "the oldest is gone";
+  EXPECT_EQ(find(count_up(0, 99)).tokens, 0) << "the oldest is gone";
   EXPECT_EQ(states_.counts().dropped, 2u);
 }
 
 TEST_F(StateTableTest, a_waypoint_where_a_sequence_began_is_as_good_as_an_end) {
-  const Tokens chain = numbered(0, 200);
+  const Tokens chain = count_up(0, 200);
   compute(chain);
   const Slot waypoint = keep(chain, 50, Worth::kWaypoint, 1);
   states_.touch(waypoint, 9);
   keep(chain, 100, Worth::kEnd, 2);
   keep(chain, 150, Worth::kEnd, 3);
   keep(chain, 180, Worth::kEnd, 4);
-  EXPECT_EQ(find(numbered(0, 99)).slot, waypoint);
+  EXPECT_EQ(find(count_up(0, 99)).slot, waypoint);
 }
 
 TEST_F(StateTableTest, a_state_that_a_sequence_reads_stays) {
-  const Tokens chain = numbered(0, 200);
+  const Tokens chain = count_up(0, 200);
   compute(chain);
   keep(chain, 50);
   RunningState running(states_);
@@ -170,6 +164,30 @@ TEST_F(StateTableTest, a_state_that_a_sequence_reads_stays) {
   ASSERT_TRUE(third);
   EXPECT_FALSE(states_.allocate());
   EXPECT_EQ(find(chain).tokens, 50);
+}
+
+TEST_F(StateTableTest, a_waypoint_costs_no_end) {
+  const Tokens chain = count_up(0, 200);
+  compute(chain);
+  for (const size_t count : {50, 100, 150}) keep(chain, count);
+  EXPECT_FALSE(states_.allocate(Worth::kWaypoint));
+  EXPECT_EQ(states_.counts().checkpoints, 3u);
+  EXPECT_TRUE(states_.has_room());
+  EXPECT_TRUE(states_.allocate(Worth::kEnd));
+  EXPECT_EQ(states_.counts().checkpoints, 2u);
+}
+
+TEST_F(StateTableTest, has_room_unless_sequences_use_all_slots) {
+  const Tokens chain = count_up(0, 200);
+  compute(chain);
+  const Slot kept = keep(chain, 100);
+  EXPECT_TRUE(states_.allocate());
+  EXPECT_TRUE(states_.has_room()) << "one is free";
+  EXPECT_TRUE(states_.allocate());
+  EXPECT_TRUE(states_.has_room()) << "one is only kept";
+  states_.retain(kept);
+  EXPECT_FALSE(states_.has_room());
+  EXPECT_FALSE(states_.allocate());
 }
 
 }  // namespace
