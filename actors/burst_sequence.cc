@@ -20,11 +20,12 @@ BurstSequence::BurstSequence(Engine& engine, const wire::DecodeSequence& job, bo
              {job.index_memory, job.indexed_pages}),
       indexed_pages_(job.attention.selected > 0 || job.drafts.selected > 0 ? pages_.indexed()
                                                                            : nullptr),
+      states_(engine.states, job.states),
       params_(sampler_params(job.sample)),
       position_(job.position),
       fed_{job.token},
       indexed_before_(pages_.indexed_pages()) {
-  CHECK(job.drafts.is_dense() || job.attention.is_dense());
+  CHECK(job.drafts.is_dense() || (job.attention.is_dense() && !job.states));
   result_.sequence = job.sequence;
   result_.draft_record = job.draft_record;
   auto grammar = grammar_of(engine, job.sample);
@@ -69,8 +70,10 @@ Slice BurstSequence::slice() {
             job_.drafts,
             indexed_pages_};
   }
-  return {fed_,           position_,      pages_.addresses(), rows(), pages_.absent(),
-          job_.attention, indexed_pages_, pages_.indexes()};
+  Slice slice = {fed_,           position_,      pages_.addresses(), rows(), pages_.absent(),
+                 job_.attention, indexed_pages_, pages_.indexes()};
+  states_.put_into(slice);
+  return slice;
 }
 
 // With pages on disk there are no drafts: dense requests have no memory for indexes there. While
@@ -87,6 +90,7 @@ void BurstSequence::plan_round() {
 }
 
 void BurstSequence::take(std::span<float> logits) {
+  states_.advance();
   is_typical_ =
       indexed_pages_ != nullptr && *indexed_pages_ == indexed_before_ &&
       selects_somewhere(job_.drafts, position_, engine_.model.config, engine_.model.config.layers);
@@ -114,7 +118,8 @@ void BurstSequence::take_draft(std::span<float> logits) {
   if (!is_drafting()) end_drafting();
 }
 
-// The drafts may turn out to be wrong: the state goes back to the last token that is right.
+// The drafts may turn out to be wrong: history and constraint go back to the last token that is
+// right.
 void BurstSequence::end_drafting() {
   for (size_t draft = new_in_history_.size(); draft > 0; --draft) {
     history_.take_back(fed_[draft], new_in_history_[draft - 1]);

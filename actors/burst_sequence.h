@@ -9,6 +9,7 @@
 
 #include "actors/engine.h"
 #include "actors/job_pages.h"
+#include "actors/job_state_slots.h"
 #include "model/grammar/output_constraint.h"
 #include "model/sampler.h"
 #include "model/slice.h"
@@ -76,6 +77,7 @@ class BurstSequence {
   const bool alone_;
   JobPages pages_;
   int64_t* const indexed_pages_;  // nullptr: nothing selects, or a page is not in memory
+  JobStateSlots states_;
   const SamplerParams params_;
   TokenHistory history_;  // grows with every token
   std::shared_ptr<SharedGrammar> grammar_;

@@ -7,6 +7,7 @@
 #include "actors/burst_sequence.h"
 #include "actors/job_pages.h"
 #include "actors/job_sampling.h"
+#include "actors/job_state_slots.h"
 #include "base/clock.h"
 #include "model/conversation.h"
 #include "model/grammar/compile.h"
@@ -169,6 +170,8 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   Slice slice = {job.token_ids,      job.position,   pages.addresses(),
                  job.sample ? 1 : 0, pages.absent(), job.attention};
   slice.indexes = pages.indexes();
+  const JobStateSlots states(engine.states, job.states);
+  states.put_into(slice);
   if (job.attention.selected > 0 || job.index_pages) slice.indexed_pages = pages.indexed();
   std::vector<float> hidden(engine.model.config.hidden_size);
   const int64_t selected_before = engine.transformer.selected_tokens();

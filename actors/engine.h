@@ -17,13 +17,17 @@ namespace cascade {
 // nothing here needs a lock; the thread pool CHECKs this.
 struct Engine {
   // `grammar_bytes`: how much memory compiled grammars may take. `f` reads pages that are leased
-  // from the store; nullptr: jobs have none. The references and `f` outlive this.
+  // from the store; nullptr: jobs have none. `s` has the slots of recurrent states, each of
+  // RecurrentConfig::state_floats(); nullptr: the model needs none. The references, `f` and `s`
+  // outlive this.
   Engine(const Model& m, PageArena& a, ThreadPool& p,
-         size_t grammar_bytes = GrammarCache::kMemoryMax, KvPartFiles* f = nullptr)
+         size_t grammar_bytes = GrammarCache::kMemoryMax, KvPartFiles* f = nullptr,
+         PageArena* s = nullptr)
       : model(m),
         arena(a),
         pool(p),
         files(f),
+        states(s),
         transformer(m.config, m.weights, *m.kernels, m.kv_layout, p),
         grammars(grammar_bytes),
         draft_pace(m.config, m.kv_layout, m.weights.bytes()) {}
@@ -32,6 +36,7 @@ struct Engine {
   PageArena& arena;
   ThreadPool& pool;
   KvPartFiles* files;
+  PageArena* states;
   Transformer transformer;
   GrammarCache grammars;
   DraftPace draft_pace;

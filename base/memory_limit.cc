@@ -193,6 +193,10 @@ int64_t default_kv_bytes(const MemoryLimit& memory) {
   return std::max(kKvBytesMin, memory.bytes / 2);
 }
 
+int64_t default_state_bytes(const MemoryLimit& memory) {
+  return std::clamp<int64_t>(memory.bytes / 8, int64_t{256} << 20, int64_t{2} << 30);
+}
+
 MemoryLimit memory_limit() {
   const auto physical = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) *
                         static_cast<int64_t>(::sysconf(_SC_PAGESIZE));

@@ -54,5 +54,8 @@ MemoryLimit memory_limit();
 
 // The memory that K and V may use by default: half of the limit, at least 64 MiB.
 int64_t default_kv_bytes(const MemoryLimit& memory);
+// The memory for recurrent states of each model, unless the user sets one: an eighth of `memory`,
+// at least 256 MiB (three states of Qwen3-Next) and at most 2 GiB.
+int64_t default_state_bytes(const MemoryLimit& memory);
 
 }  // namespace cascade

@@ -6,7 +6,7 @@
 namespace cascade {
 namespace {
 
-constexpr EnumTable<MissReason, 9> kMissReasons = {{
+constexpr EnumTable<MissReason, 10> kMissReasons = {{
     {MissReason::kNone, "none"},
     {MissReason::kNew, "new"},
     {MissReason::kDiffers, "differs"},
@@ -15,6 +15,7 @@ constexpr EnumTable<MissReason, 9> kMissReasons = {{
     {MissReason::kDeleted, "deleted"},
     {MissReason::kExpired, "expired"},
     {MissReason::kOtherModel, "other_model"},
+    {MissReason::kNoState, "no_state"},
     {MissReason::kReuseOff, "reuse_off"},
 }};
 

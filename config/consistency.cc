@@ -242,13 +242,15 @@ class Checker {
   }
 
   void check_memory() {
-    if (!given("kv-memory") || place_.memory_bytes == 0) return;
-    const auto bytes = parse_size("", text("kv-memory"));
-    if (!bytes.ok() || *bytes <= place_.memory_bytes) return;
-    wrong("kv-memory", "must be at most " + std::to_string(place_.memory_bytes >> 20) +
-                           "M, the memory that the process may have (the weights take some of "
-                           "it, too), got \"" +
-                           text("kv-memory") + '"');
+    for (const char* name : {"kv-memory", "state-memory"}) {
+      if (!given(name) || place_.memory_bytes == 0) continue;
+      const auto bytes = parse_size("", text(name));
+      if (!bytes.ok() || *bytes <= place_.memory_bytes) continue;
+      wrong(name, "must be at most " + std::to_string(place_.memory_bytes >> 20) +
+                      "M, the memory that the process may have (the weights take some of it, "
+                      "too), got \"" +
+                      text(name) + '"');
+    }
   }
 
   const Values& values_;

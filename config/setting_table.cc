@@ -119,9 +119,16 @@ constexpr Setting kSettings[] = {
      false, "the most memory that KV pages may take",
      "The weights need memory, too, and so does the system. Pages take memory when they need it, "
      "and give it back when they do not."},
+    {"state-memory", Kind::kSize, kMemory, "",
+     "an eighth of the memory that the process may use, from 256M to 2G", "", 0, 0, false,
+     "the most memory that states of recurrent layers may take, for each loaded model that has "
+     "such layers",
+     "A prompt of such a model goes on from a kept state of its chain. A state of "
+     "Qwen3.5-0.8B takes 19 MiB."},
     {"max-model-memory", Kind::kSize, kMemory, "", "no limit", "", 0, 0, false,
-     "the most memory that all loaded models may take by estimate (weights, kv_memory and "
-     "buffers of each); beyond it, the model that has been unused for longest is unloaded",
+     "the most memory that all loaded models may take by estimate (weights, kv_memory, "
+     "state_memory and buffers of each); beyond it, the model that has been unused for longest is "
+     "unloaded",
      "How many fit depends on the models: see cascadectl model list. The default model stays "
      "loaded."},
     {"grammar-memory", Kind::kSize, kMemory, "64M", "", "", 0, 0, false,

@@ -7,6 +7,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/checked.h"
 #include "base/model_name.h"
 #include "base/utf8.h"
 #include "cache/reader_slices.h"
@@ -25,6 +26,11 @@ constexpr int kEntriesMax = 10'000;
 // The approximate memory of a tokenizer for each id. With it the estimate of the demo model (8,192
 // ids) is 2 to 3 % below the growth of its process; larger vocabularies were not measured.
 constexpr int64_t kTokenizerBytesPerId = 300;
+
+// A sequence that begins at a kept state, and keeps another one, needs three.
+constexpr int64_t kStateSlotsMin = 3;
+// More kept states than this are of no use, and the table of them is searched state by state.
+constexpr int64_t kStateSlotsMax = 4096;
 
 struct Extent {
   int64_t disk_bytes = 0;
@@ -81,6 +87,7 @@ DaemonOptions with_absolute_paths(DaemonOptions options) {
 // Sets how many rows the daemon computes together, and whether it reads pages from disk: it does
 // with prompts that are longer than memory.
 void set_rows(const ModelConfig& config, const DaemonOptions& options, MemoryDemand& demand) {
+  if (config.recurrent.state_floats() > 0) return;  // its prompts must fit memory
   const auto page_bytes =
       static_cast<int64_t>(kv_layout(config, options.kv_type).indexed_page_bytes());
   const int64_t pages = options.kv_bytes_max / page_bytes;
@@ -112,16 +119,26 @@ ModelOptions model_options_of(const DaemonOptions& options, const std::string& n
   return model;
 }
 
-Status check_served(const ModelConfig& config) {
-  if (config.recurrent.layers.empty()) return {};
-  return unsupported("model_type", "\"" + config.model_type +
-                                       "\" has recurrent layers here: cascade-eval and "
-                                       "cascade-bench compute them, but the daemon does not yet");
+int64_t state_slot_bytes(const ModelConfig& config) {
+  constexpr size_t kSystemPageBytes = 4096;
+  return static_cast<int64_t>(
+      round_up(config.recurrent.state_floats() * sizeof(float), kSystemPageBytes));
+}
+
+Result<int64_t> state_slots(const ModelConfig& config, const DaemonOptions& options) {
+  const int64_t state_bytes = state_slot_bytes(config);
+  if (state_bytes == 0) return 0;
+  const int64_t slots = options.state_bytes_max / state_bytes;
+  if (slots >= kStateSlotsMin) return std::min(slots, kStateSlotsMax);
+  return invalid_argument("--state-memory",
+                          "must be at least " + std::to_string(kStateSlotsMin * state_bytes) +
+                              " bytes, three states of this model's recurrent layers, got " +
+                              std::to_string(options.state_bytes_max) + " bytes");
 }
 
 Result<ModelSize> model_size(const std::string& path, const DaemonOptions& options) {
   ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(path));
-  RETURN_IF_ERROR(check_served(config));
+  ASSIGN_OR_RETURN(const int64_t states, state_slots(config, options));
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
   const WeightChoice choice = choose_weights(files, model_options_of(options));
@@ -143,7 +160,7 @@ Result<ModelSize> model_size(const std::string& path, const DaemonOptions& optio
                                                " bytes, one page of this model, got " +
                                                std::to_string(options.kv_bytes_max) + " bytes");
   }
-  size.kv = options.kv_bytes_max / page_bytes * page_bytes;
+  size.kv = options.kv_bytes_max / page_bytes * page_bytes + states * state_slot_bytes(config);
   size.other =
       static_cast<int64_t>(needed.activation_bytes) + kTokenizerBytesPerId * config.vocab_size;
   return size;

@@ -16,7 +16,7 @@ namespace cascade {
 // The estimated memory of a loaded model, in bytes.
 struct ModelSize {
   int64_t weights = 0;
-  int64_t kv = 0;            // the whole budget
+  int64_t kv = 0;            // the whole budget, and that of recurrent states
   int64_t other = 0;         // tokenizer, activations
   std::string weight_types;  // describe_types()
   int64_t total() const { return weights + kv + other; }
@@ -72,12 +72,15 @@ class ModelCatalog {
 // means the default model.
 ModelOptions model_options_of(const DaemonOptions& options, const std::string& name = "");
 
-// Refuses models that the daemon cannot serve: those with recurrent layers. kUnsupported, field
-// "model_type".
-Status check_served(const ModelConfig& config);
+// The memory that a state of the model's recurrent layers takes, in whole pages of the system; 0:
+// the model has no such layers.
+int64_t state_slot_bytes(const ModelConfig& config);
+// Returns how many states the daemon has room for; 0 as above. Error kInvalidArgument,
+// "--state-memory": they are fewer than a request needs.
+Result<int64_t> state_slots(const ModelConfig& config, const DaemonOptions& options);
 
 // The memory of the model at `path` when it is loaded with these options. Reads its configuration
-// and the tables of its files, but no weights. Errors: as load_model() and check_served();
+// and the tables of its files, but no weights. Errors: as load_model() and state_slots();
 // "--kv-memory" if it is less than one page of this model.
 Result<ModelSize> model_size(const std::string& path, const DaemonOptions& options);
 

@@ -37,6 +37,18 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   return Error{arena.error().code, "--kv-memory", arena.error().message};
 }
 
+// Returns the slots of recurrent states; nullopt if the model needs none.
+Result<std::optional<PageArena>> make_state_arena(const ModelConfig& config,
+                                                  const DaemonOptions& options) {
+  ASSIGN_OR_RETURN(const int64_t slots, state_slots(config, options));
+  if (slots == 0) return std::optional<PageArena>();
+  const auto state_bytes = static_cast<size_t>(state_slot_bytes(config));
+  Result<PageArena> arena = PageArena::create(state_bytes, static_cast<size_t>(slots));
+  if (!arena.ok()) return Error{arena.error().code, "--state-memory", arena.error().message};
+  spdlog::info("states of recurrent layers: {} of {} KiB at most", slots, state_bytes >> 10);
+  return std::optional<PageArena>(*std::move(arena));
+}
+
 const char* how_loaded(const Model& model) {
   if (model.load.from_cache) return "mapped from the cache";
   return model.weights.keeper == nullptr ? "packed" : "packed (a file for later starts follows)";
@@ -135,7 +147,7 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
   model_options.memory = memory_limit();
   model_options.late_warning = [](const std::string& warning) { spdlog::warn("{}", warning); };
   ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(place.model));
-  RETURN_IF_ERROR(check_served(config));
+  ASSIGN_OR_RETURN(std::optional<PageArena> states, make_state_arena(config, options));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    load_model(place.model, model_options, packing, progress));
   // If the folder is reached by a link, the model has the name of the link.
@@ -144,26 +156,27 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
   log_model(*model, arena, options);
   if (store) RETURN_IF_ERROR(note_model(*store, *model, options, place.model));
-  return std::unique_ptr<ModelHost>(new ModelHost(
-      options, place, context, compute, std::move(model), std::move(arena), std::move(store)));
+  return std::unique_ptr<ModelHost>(
+      new ModelHost(options, place, context, compute, std::move(model),
+                    {std::move(arena), std::move(states)}, std::move(store)));
 }
 
 ModelHost::ModelHost(const DaemonOptions& options, const Place& place, ZmqContext& context,
-                     Compute& compute, std::unique_ptr<Model> model, PageArena arena,
+                     Compute& compute, std::unique_ptr<Model> model, Arenas arenas,
                      std::unique_ptr<Store> store)
     : options_(options),
       label_(place.label),
       context_(context),
       compute_(compute),
       model_(std::move(model)),
-      arena_(std::move(arena)),
+      arenas_(std::move(arenas)),
       store_(std::move(store)),
       files_(store_ == nullptr ? nullptr
                                : std::make_unique<KvPartFiles>(system_file_calls(),
                                                                store_->directory().kv_folder(),
                                                                store_->kv().leases())),
-      engine_(*model_, arena_, compute.pool, static_cast<size_t>(options.grammar_bytes_max),
-              files_.get()),
+      engine_(*model_, arenas_.pages, compute.pool, static_cast<size_t>(options.grammar_bytes_max),
+              files_.get(), arenas_.states ? &*arenas_.states : nullptr),
       health_(std::make_shared<HostHealth>(model_->name, label_, compute.layers)),
       supervisor_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
         on_failure_(actor, why);
@@ -206,7 +219,7 @@ void ModelHost::run_scheduler_actor(uint64_t incarnation) {
   // An earlier incarnation leased pages that this one does not know of.
   if (store_) store_->kv().leases().release_all();
   run_scheduler(
-      context_, scheduler_options(incarnation), *model_, arena_, system_clock(),
+      context_, scheduler_options(incarnation), *model_, arenas_.pages, system_clock(),
       {[this](const SchedulerLoad& load) { on_tick(load); }, [this] { return take_limits(); }});
   // The scheduler returns when it was told to stop. A worker that has not connected yet was not
   // told.
@@ -232,7 +245,7 @@ void ModelHost::run_store(uint64_t incarnation) {
   ChunkStore& chunks = store_ ? static_cast<ChunkStore&>(*store_) : memory_store_;
   const Status undone = chunks.rollback();
   if (!undone.ok()) throw std::runtime_error(undone.error().to_string());
-  StoreActor actor = store_ ? StoreActor(*store_, arena_, model_->kv_layout, system_clock())
+  StoreActor actor = store_ ? StoreActor(*store_, arenas_.pages, model_->kv_layout, system_clock())
                             : StoreActor(memory_store_, system_clock());
   run_batch_worker(context_, kStoreActor, incarnation,
                    [&](const std::vector<wire::Message>& batch, const Send& send) {
@@ -262,6 +275,7 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   scheduler.max_pinned = options_.max_pinned;
   scheduler.chunk_memory_ratio = options_.chunk_memory_ratio;
   scheduler.keep_pages = store_ != nullptr;
+  scheduler.states = arenas_.states ? &*arenas_.states : nullptr;
   if (store_) {
     const KvOptions& kv = store_->kv().options();
     scheduler.disk.page_bytes =

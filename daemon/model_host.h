@@ -34,7 +34,7 @@ class ModelHost {
   // Opens the state directory and loads the model; blocks. `packing` packs the weights; it is not
   // the pool that others compute with. `progress` is updated if there is one. `context` is where
   // the model's scheduler will listen, at kSchedulerEndpoint. `context` and `compute` outlive the
-  // host. Errors: as Store::open(), check_served() and load_model(); "--kv-memory".
+  // host. Errors: as Store::open(), state_slots() and load_model(); "--kv-memory".
   static Result<std::unique_ptr<ModelHost>> load(const DaemonOptions& options, const Place& place,
                                                  ZmqContext& context, Compute& compute,
                                                  ThreadPool& packing,
@@ -66,8 +66,14 @@ class ModelHost {
   ZmqContext& context() const { return context_; }
 
  private:
+  // Memory whose pages and slots the scheduler gives to sequences.
+  struct Arenas {
+    PageArena pages;
+    std::optional<PageArena> states;  // of recurrent layers; nullopt: the model needs none
+  };
+
   ModelHost(const DaemonOptions& options, const Place& place, ZmqContext& context, Compute& compute,
-            std::unique_ptr<Model> model, PageArena arena, std::unique_ptr<Store> store);
+            std::unique_ptr<Model> model, Arenas arenas, std::unique_ptr<Store> store);
   void start_worker(const char* name,
                     std::function<std::optional<wire::Message>(const wire::Message&)> handle);
   void run_scheduler_actor(uint64_t incarnation);
@@ -82,7 +88,7 @@ class ModelHost {
   ZmqContext& context_;
   Compute& compute_;
   const std::unique_ptr<Model> model_;
-  PageArena arena_;
+  Arenas arenas_;
   const std::unique_ptr<Store> store_;        // nullptr: nothing outlives the process
   MemoryStore memory_store_;                  // used in place of store_
   const std::unique_ptr<KvPartFiles> files_;  // nullptr if store_ is

@@ -63,6 +63,7 @@ DaemonOptions defaults_of_machine() {
   options.threads =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
   options.kv_bytes_max = default_kv_bytes(memory_limit());
+  options.state_bytes_max = default_state_bytes(memory_limit());
   return options;
 }
 
@@ -78,6 +79,10 @@ using Take = void (*)(DaemonOptions&, const Value&);
 
 const std::string& text_of(const Value& value) {
   return value.texts.front();
+}
+
+int64_t size_of(const Value& value) {
+  return *config::parse_size("", text_of(value));
 }
 
 // The functions that store the settings' values in the options, by the names of the settings.
@@ -101,8 +106,7 @@ const std::map<std::string_view, Take>& takers() {
            o.rope_scalings[choice.model] = *parse_context_extension(choice.value);
          }
        }},
-      {"max-model-memory",
-       [](O& o, const V& v) { o.model_bytes_max = *config::parse_size("", text_of(v)); }},
+      {"max-model-memory", [](O& o, const V& v) { o.model_bytes_max = size_of(v); }},
       {"weights", [](O& o, const V& v) { o.weight_type = weight_type_from_string(text_of(v)); }},
       {"kv", [](O& o, const V& v) { o.kv_type = *kv_type_from_string(text_of(v)); }},
       {"isa", [](O& o, const V& v) { o.isa = *isa_from_string(text_of(v)); }},
@@ -126,11 +130,10 @@ const std::map<std::string_view, Take>& takers() {
       {"tcp", [](O& o, const V& v) { o.tcp_address = text_of(v); }},
       {"tcp-key", [](O& o, const V& v) { o.tcp_key_file = text_of(v); }},
       {"tcp-clients", [](O& o, const V& v) { o.tcp_clients_file = text_of(v); }},
-      {"kv-memory", [](O& o, const V& v) { o.kv_bytes_max = *config::parse_size("", text_of(v)); }},
-      {"grammar-memory",
-       [](O& o, const V& v) { o.grammar_bytes_max = *config::parse_size("", text_of(v)); }},
-      {"max-disk",
-       [](O& o, const V& v) { o.disk_bytes_max = *config::parse_size("", text_of(v)); }},
+      {"kv-memory", [](O& o, const V& v) { o.kv_bytes_max = size_of(v); }},
+      {"state-memory", [](O& o, const V& v) { o.state_bytes_max = size_of(v); }},
+      {"grammar-memory", [](O& o, const V& v) { o.grammar_bytes_max = size_of(v); }},
+      {"max-disk", [](O& o, const V& v) { o.disk_bytes_max = size_of(v); }},
       {"eviction", [](O& o, const V& v) { o.eviction = *eviction_policy_from_string(text_of(v)); }},
       {"think-policy",
        [](O& o, const V& v) { o.think_policy = *think_policy_from_string(text_of(v)); }},

@@ -84,6 +84,14 @@ void fields(A& a, M& m) {
   a.required("undrafted", m.undrafted);
 }
 
+template <class A, Is<JobStates> M>
+void fields(A& a, M& m) {
+  a.optional("from", m.from);
+  a.required("to", m.to);
+  a.numbers("kept_after", m.kept_after);
+  a.numbers("kept", m.kept);
+}
+
 template <class A, Is<PrefillJob> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
@@ -95,6 +103,7 @@ void fields(A& a, M& m) {
   a.optional("index_pages", m.index_pages);
   a.numbers("index_memory", m.index_memory);
   a.optional("indexed_pages", m.indexed_pages);
+  a.optional("states", m.states);
 }
 
 template <class A, Is<PrefillDone> M>
@@ -128,6 +137,7 @@ void fields(A& a, M& m) {
   a.required("draft_record", m.draft_record);
   a.numbers("index_memory", m.index_memory);
   a.optional("indexed_pages", m.indexed_pages);
+  a.optional("states", m.states);
 }
 
 template <class A, Is<DecodeJob> M>

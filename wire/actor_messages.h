@@ -87,6 +87,17 @@ struct SampleSpec {
   std::optional<Constraint> constraint;
 };
 
+// Where the recurrent states of a sequence are during a job. States are in slots of their own
+// memory, which is numbered like that of pages.
+struct JobStates {
+  std::optional<uint32_t> from;  // the state before the job's tokens; unset: there is none yet
+  uint32_t to = 0;               // where the state after them is written; may be `from`
+  // States in between, or at the end, that are to be kept: each after so many of the job's tokens,
+  // in ascending order, in these slots.
+  std::vector<int32_t> kept_after = {};
+  std::vector<uint32_t> kept = {};  // [kept_after]
+};
+
 // scheduler -> prefill: compute K and V of `token_ids` at `position` into pages. Answered with
 // PrefillDone. `pages` lists the whole chain: page i holds positions [64 i, 64 i + 64).
 struct PrefillJob {
@@ -102,6 +113,7 @@ struct PrefillJob {
   // each, and how many of these indexes are there. Empty: each index follows K and V of its page.
   std::vector<uint32_t> index_memory = {};
   int64_t indexed_pages = 0;
+  std::optional<JobStates> states = {};  // if the model has recurrent layers
 };
 
 struct PrefillDone {
@@ -137,6 +149,7 @@ struct DecodeSequence {
   DraftRecord draft_record = {};
   std::vector<uint32_t> index_memory = {};  // as in PrefillJob
   int64_t indexed_pages = 0;
+  std::optional<JobStates> states = {};  // as in PrefillJob; a burst keeps none in between
 };
 
 // scheduler -> decode: up to `steps_max` steps of all sequences together, and more until drafts

@@ -5,6 +5,7 @@
 
 #include "cache/attention_pages.h"
 #include "cache/chain_sequence.h"
+#include "cache/running_state.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -16,6 +17,19 @@ void put_pages(const ChainSequence& sequence, Job& job) {
   job.pages = sequence.pages();
   job.index_memory = sequence.indexes().pages;
   job.indexed_pages = sequence.indexes().count;
+}
+
+// Names the slots of the sequence's recurrent states, which `slots` are for this job.
+template <class Job>
+void put_states(const RunningState::Slots& slots, Job& job) {
+  if (!slots.to) return;
+  wire::JobStates& states = job.states.emplace();
+  states.from = slots.from;
+  states.to = *slots.to;
+  for (const RunningState::Kept& kept : slots.kept) {
+    states.kept_after.push_back(static_cast<int32_t>(kept.point.position - job.position));
+    states.kept.push_back(kept.slot);
+  }
 }
 
 // Returns where in a dense prompt a slice takes as long: a token that sees less than all tokens

@@ -5,7 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "actors/scheduler/compute_jobs.h"
 #include "base/check.h"
+#include "cache/kept_points.h"
 
 namespace cascade {
 namespace {
@@ -17,16 +19,13 @@ bool is_of(const Reprefill& reprefill, const StoredName& chunk) {
 }  // namespace
 
 IdlePrefill::IdlePrefill(const IdleOptions& options, const Clock& clock, Jobs& jobs, Outbox& outbox,
-                         ChainIndex& index, PagePool& pool, const PageArena& arena,
-                         Tenants& tenants, ChunkRegistry& registry, PageLoader& loader,
-                         Callbacks callbacks)
+                         const ChainCaches& caches, Tenants& tenants, ChunkRegistry& registry,
+                         PageLoader& loader, Callbacks callbacks)
     : options_(options),
       clock_(clock),
       jobs_(jobs),
       outbox_(outbox),
-      index_(index),
-      pool_(pool),
-      arena_(arena),
+      caches_(caches),
       tenants_(tenants),
       registry_(registry),
       loader_(loader),
@@ -74,7 +73,7 @@ std::vector<Reprefill> IdlePrefill::drop(const StoredName& chunk) {
     }
     dropped.push_back(std::move(queue_[i]));
     queue_.erase(queue_.begin() + static_cast<ptrdiff_t>(i));
-    if (dropped.back().sequence) dropped.back().sequence->finish(clock_.wall_us());
+    leave_chain(dropped.back());
   }
   return dropped;
 }
@@ -82,13 +81,12 @@ std::vector<Reprefill> IdlePrefill::drop(const StoredName& chunk) {
 bool IdlePrefill::start() {
   while (!queue_.empty() && !loading_) {
     Reprefill& first = queue_.front();
-    if (pages_needed(first) > static_cast<int64_t>(pool_.page_count())) {
+    if (pages_needed(first) > static_cast<int64_t>(caches_.pool.page_count())) {
       end(/*complete=*/false);
       continue;
     }
     if (!first.sequence) {
-      start_sequence(first);
-      if (!is_worth_computing(first)) end(/*complete=*/false);
+      if (!start_sequence(first) || !is_worth_computing(first)) end(/*complete=*/false);
       continue;
     }
     const auto size = static_cast<int64_t>(first.chain.size());
@@ -120,7 +118,7 @@ TenantId IdlePrefill::owner_of(const Reprefill& reprefill) const {
 
 // The most pages that the chain needs in memory at a time.
 int64_t IdlePrefill::pages_needed(const Reprefill& reprefill) const {
-  const AttentionMode& mode = index_.tenant(owner_of(reprefill)).mode;
+  const AttentionMode& mode = caches_.index.tenant(owner_of(reprefill)).mode;
   return working_pages(mode, std::ssize(reprefill.chain), options_.slice_tokens_max);
 }
 
@@ -138,16 +136,22 @@ int64_t IdlePrefill::pages_in_window() const {
   return has_pages ? queue_.front().sequence->pages_in_window() : 0;
 }
 
-// Starts with the pages in memory. Pages on disk are added when they have been read.
-void IdlePrefill::start_sequence(Reprefill& first) {
+// Starts with the pages in memory. Pages on disk are added when they have been read. False if there
+// is no room for a state.
+bool IdlePrefill::start_sequence(Reprefill& first) {
   const TenantId owner = owner_of(first);
-  const std::span<const int32_t> chain = first.chain;
-  const ChainIndex::Match match = index_.match(owner, chain);
+  const std::span<const int32_t> chain = caches_.states.reusable(owner, first.chain);
+  const ChainIndex::Match match = caches_.index.match(owner, chain);
   const DiskIndex::Match stored = loader_.worth_loading(owner, chain, match);
-  first.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, owner);
   const auto known = stored.tokens > 0 ? match.pages.size() * kPageTokens : chain.size();
-  first.sequence->reuse(chain.first(known), clock_.wall_us(), /*observed=*/false);
+  ChainStartOptions options;
+  options.observed = false;
+  auto started = start_chain(caches_, owner, chain.first(known), options, clock_.wall_us());
+  if (!started) return false;
+  first.sequence = std::move(started->sequence);
+  first.recurrent = std::move(started->recurrent);
   loading_ = loader_.start(*first.sequence, 0, chain, stored);
+  return true;
 }
 
 wire::PrefillJob IdlePrefill::slice(int64_t end) {
@@ -158,6 +162,11 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
   job.position = first.sequence->committed();
   job.token_ids.assign(first.chain.begin() + job.position, first.chain.begin() + end);
   job.pages = first.sequence->pages();
+  const int64_t size = std::ssize(first.chain);
+  const ChainPlan plan = {.begin = job.position, .tokens = size, .resumes = size};
+  const auto states = first.recurrent->next_job(end, kept_points(plan, job.position, end));
+  CHECK(states);  // the sequence got a slot at its start, and keeps its states in others
+  put_states(*states, job);
   if (!first.for_all) job.attention = first.attention;
   computing_ = true;
   return job;
@@ -167,7 +176,7 @@ void IdlePrefill::computed(std::span<const int32_t> tokens, bool failed) {
   computing_ = false;
   const Reprefill& first = queue_.front();
   if (failed || is_gone()) return end(/*complete=*/false);
-  first.sequence->commit(tokens, clock_.wall_us());
+  advance_chain(*first.sequence, *first.recurrent, tokens, clock_.wall_us());
   tokens_computed_ += std::ssize(tokens);
   if (first.sequence->committed() == std::ssize(first.chain)) end(/*complete=*/true);
 }
@@ -192,15 +201,24 @@ void IdlePrefill::end(bool complete) {
   computing_ = false;
   Reprefill ended = std::move(queue_.front());
   queue_.pop_front();
-  if (ended.sequence) ended.sequence->finish(clock_.wall_us());
+  leave_chain(ended);
   callbacks_.ended(std::move(ended), complete);
 }
 
 bool IdlePrefill::pause() {
   if (queue_.empty() || !queue_.front().sequence || is_computed()) return false;
-  queue_.front().sequence->finish(clock_.wall_us());
-  queue_.front().sequence.reset();
+  Reprefill& first = queue_.front();
+  first.recurrent->keep(StateTable::Worth::kWaypoint);
+  leave_chain(first);
   return true;
+}
+
+// Leaves what was computed of the chain to the caches.
+void IdlePrefill::leave_chain(Reprefill& first) {
+  if (!first.sequence) return;
+  finish_chain(*first.sequence, *first.recurrent, clock_.wall_us());
+  first.sequence.reset();
+  first.recurrent.reset();
 }
 
 }  // namespace cascade

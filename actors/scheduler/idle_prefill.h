@@ -21,9 +21,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cache/chain_index.h"
+#include "cache/chain_start.h"
 #include "cache/chunk_registry.h"
-#include "cache/page_arena.h"
-#include "cache/page_pool.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -48,8 +47,8 @@ class IdlePrefill {
 
   // The referenced objects must outlive this one.
   IdlePrefill(const IdleOptions& options, const Clock& clock, Jobs& jobs, Outbox& outbox,
-              ChainIndex& index, PagePool& pool, const PageArena& arena, Tenants& tenants,
-              ChunkRegistry& registry, PageLoader& loader, Callbacks callbacks);
+              const ChainCaches& caches, Tenants& tenants, ChunkRegistry& registry,
+              PageLoader& loader, Callbacks callbacks);
 
   // Has the conversation of `job` tokenized as history. take_tokenized() gives `reprefill` back.
   void tokenize(wire::EncodeJob&& job, Reprefill&& reprefill);
@@ -112,7 +111,8 @@ class IdlePrefill {
   size_t reprefills_max() const { return static_cast<size_t>(options_.reprefills_max); }
   TenantId owner_of(const Reprefill& reprefill) const;
   int64_t pages_needed(const Reprefill& reprefill) const;
-  void start_sequence(Reprefill& first);
+  bool start_sequence(Reprefill& first);
+  void leave_chain(Reprefill& first);
   bool is_worth_computing(const Reprefill& first) const;
   void end(bool complete);
   bool is_gone() const;
@@ -121,9 +121,7 @@ class IdlePrefill {
   const Clock& clock_;
   Jobs& jobs_;
   Outbox& outbox_;
-  ChainIndex& index_;
-  PagePool& pool_;
-  const PageArena& arena_;
+  const ChainCaches caches_;
   Tenants& tenants_;
   ChunkRegistry& registry_;
   PageLoader& loader_;

@@ -13,6 +13,8 @@
 #include "base/draft_record.h"
 #include "cache/chain_sequence.h"
 #include "cache/chunk_uses.h"
+#include "cache/kept_points.h"
+#include "cache/running_state.h"
 #include "model/output_stream.h"
 #include "wire/messages.h"
 
@@ -57,6 +59,9 @@ struct Request {
   std::vector<int32_t> prompt;
   std::vector<TextUse> texts;  // the chunks' texts in the prompt
   std::string generation_prefix;
+  // How much of the prompt a later one of the same conversation begins with, as far as is known.
+  // Set if the model has recurrent layers.
+  int64_t history_tokens = 0;
   bool inside_think = false;
   int32_t max_tokens = 0;
   std::optional<int64_t> room_tokens;  // set if the prompt is too long: the room that there is
@@ -65,7 +70,10 @@ struct Request {
 
   // The tokens that a preempted request had fed. All of them are to be found or computed again.
   std::vector<int32_t> resumed;
-  std::unique_ptr<ChainSequence> sequence;  // in kPrefilling and kDecoding
+  // In kPrefilling and kDecoding.
+  std::unique_ptr<ChainSequence> sequence;
+  std::unique_ptr<RunningState> recurrent;
+  ChainPlan plan;  // where states are to be kept
   // How much of its tenant's parts the request takes while it waits.
   struct Counted {
     int64_t places = 0;
@@ -134,6 +142,13 @@ struct Request {
   // The most tokens that prompt and answer can have.
   int64_t tokens_max() const { return std::ssize(prompt) + max_tokens; }
   bool prompt_done() const { return sequence->tokens().size() == chain().size(); }
+  // Whether a later prompt may repeat all that was computed. It does not repeat the last tokens of
+  // a burst that went further than the answer (whose own last token is not computed), nor an answer
+  // that is a dead end.
+  bool may_be_repeated() const {
+    const int64_t answered = sequence->committed() - std::ssize(prompt);
+    return answered <= 0 || (!dead_end && answered < std::ssize(sampled));
+  }
   bool running() const {
     return state == RequestState::kPrefilling || state == RequestState::kDecoding;
   }
@@ -158,11 +173,13 @@ struct Reprefill {
   // The chain as it was sampled. Where it differs from `chain` (thoughts, an empty think block of
   // the generation prompt), the rest of the sampled chain is a branch that no later turn reaches.
   std::vector<int32_t> sampled_chain;
-  size_t prompt_tokens = 0;                 // of sampled_chain
-  bool for_all = false;                     // of a published chunk, in pages that every tenant
-                                            // finds
-  std::optional<Digest> text_end;           // of a TextPin: its key in TextPins::of()
-  std::unique_ptr<ChainSequence> sequence;  // once started
+  size_t prompt_tokens = 0;        // of sampled_chain
+  bool for_all = false;            // of a published chunk, in pages that every tenant
+                                   // finds
+  std::optional<Digest> text_end;  // of a TextPin: its key in TextPins::of()
+  // Once started.
+  std::unique_ptr<ChainSequence> sequence;
+  std::unique_ptr<RunningState> recurrent;
 };
 
 }  // namespace cascade

@@ -63,6 +63,7 @@ double us_before_answer(const Request& request, const RequestTable& requests,
 }  // namespace
 
 void SchedulerCore::plan() {
+  compute_.states.sweep();
   if (compute_.busy()) return write_pages();
   disk_.spills.release_unused();
   bool released = false;  // pages on disk that the store may remove now
@@ -151,13 +152,18 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
     if (!request.reader) preempt(request);
     return;
   }
+  const int64_t position = request.sequence->committed();
+  const auto states =
+      request.recurrent->next_job(slice_end, kept_points(request.plan, position, slice_end));
+  if (!states) return preempt(request);  // other sequences use the memory for states
   if (request.reader) request.sequence->refresh();
   const std::vector<int32_t>& chain = request.chain();
   wire::PrefillJob job;
   job.job = jobs_.next();
-  job.position = request.sequence->committed();
+  job.position = position;
   job.token_ids.assign(chain.begin() + job.position, chain.begin() + slice_end);
   put_pages(*request.sequence, job);
+  put_states(*states, job);
   job.attention = request.attention;
   job.index_pages = selects(request.drafts, std::ssize(chain) + request.max_tokens);
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
@@ -210,6 +216,11 @@ void SchedulerCore::dispatch_decode(int steps) {
       if (!request.reader) preempt(request);  // its pages were pinned a moment ago
       continue;
     }
+    const auto states = request.recurrent->next_job(end);
+    if (!states) {
+      preempt(request);  // other sequences use the memory for states
+      continue;
+    }
     kind = kind_of(request);
     requests_.take_decode_turn(request);
     wire::DecodeSequence sequence;
@@ -222,6 +233,7 @@ void SchedulerCore::dispatch_decode(int steps) {
     sequence.attention = request.attention;
     sequence.drafts = request.drafts;
     sequence.draft_record = request.draft_record;
+    put_states(*states, sequence);
     burst.requests.push_back(request.handle);
     job.sequences.push_back(std::move(sequence));
   }
@@ -239,7 +251,7 @@ void SchedulerCore::dispatch_decode(int steps) {
 // The K and V of `tokens`, the next ones of the prompt, are in pages. False if the request ends
 // here.
 bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> tokens) {
-  request.sequence->commit(tokens, clock_.wall_us());
+  advance_chain(*request.sequence, *request.recurrent, tokens, clock_.wall_us());
   const auto count = static_cast<int64_t>(tokens.size());
   if (request.resumed.empty()) request.prefilled_tokens += count;
   counters_.tokens_prefilled += count;
@@ -263,7 +275,7 @@ void SchedulerCore::keep_leased(const Request& request) {
 // worth loading from disk.
 int64_t SchedulerCore::known_tokens(const Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
-  const std::span<const int32_t> wanted = request.reusable();
+  const std::span<const int32_t> wanted = compute_.states.reusable(tenant, request.reusable());
   const ChainIndex::Match found = index_.match(tenant, wanted, request.where());
   const DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, found);
   if (stored.tokens == 0) return found.tokens();
@@ -366,7 +378,11 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
     // Every token of the burst except the last was fed, so its K and V are in pages.
     std::vector<int32_t> fed = {request.sampled.back()};
     fed.insert(fed.end(), result.token_ids.begin(), result.token_ids.end() - 1);
-    request.sequence->commit(fed, clock_.wall_us());
+    const int64_t position = request.sequence->committed();
+    advance_chain(*request.sequence, *request.recurrent, fed, clock_.wall_us());
+    if (passes_waypoint(position, request.sequence->committed())) {
+      request.recurrent->keep(StateTable::Worth::kWaypoint);
+    }
     const double cost = static_cast<double>(fed.size()) * sampled_token_cost(compute_.speed);
     shares_.charge(request.client.tenant, cost);
     if (request.pending_error) {

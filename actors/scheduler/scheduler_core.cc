@@ -82,11 +82,20 @@ void warn_of_memory(const SchedulerOptions& options, const AttentionMode& seen, 
       to_string(options.attention), needed * kPageTokens, arena.page_count() * kPageTokens);
 }
 
+// A state cannot go back to before a wrong draft.
+SchedulerOptions without_drafts_of_states(SchedulerOptions options) {
+  if (options.states == nullptr || options.attention.drafts.is_dense()) return options;
+  spdlog::warn("attention = {}: answers are not drafted, since the model has recurrent layers",
+               to_string(options.attention));
+  options.attention.drafts = {};
+  return options;
+}
+
 }  // namespace
 
 SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const PageArena& arena,
                              const Clock& clock)
-    : options_(std::move(options)),
+    : options_(without_drafts_of_states(std::move(options))),
       model_(model),
       arena_(arena),
       clock_(clock),
@@ -116,7 +125,8 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
              keep_.removals.pages_are_removed(erased, error);
            }},
           {},
-          {options_.keep_pages && static_cast<size_t>(model.config.layers) <= kKvPartsMax,
+          {options_.keep_pages && static_cast<size_t>(model.config.layers) <= kKvPartsMax &&
+               options_.states == nullptr,
            {arena.page_count(), model.kv_layout.page_bytes(), model.kv_layout.indexes_in_page()},
            options_.reader_slices,
            compute_.speed.prefill_time(),
@@ -132,7 +142,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           {options_.disk, disk_.stored, disk_.spills, index_, tenants_},
       },
       idle_({options_.reprefills_max, options_.planner.slice_tokens_max, options_.attention.mode},
-            clock_, jobs_, outbox_, index_, pool_, arena_, tenants_, registry_, disk_.loader,
+            clock_, jobs_, outbox_, compute_.caches, tenants_, registry_, disk_.loader,
             tell_of_idle(keep_)),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,
@@ -261,6 +271,7 @@ void SchedulerCore::on_tick() {
     }
   }
   idle_memory_.give_back();
+  compute_.idle_states.give_back();
   keep_.pins.retry();
   keep_.pins.heal();
   keep_.pin_replies.answer();

@@ -39,10 +39,12 @@
 #include "actors/scheduler/tenants.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
+#include "cache/chain_start.h"
 #include "cache/chunk_registry.h"
 #include "cache/page_arena.h"
 #include "cache/page_pool.h"
 #include "cache/planner.h"
+#include "cache/state_table.h"
 #include "cache/tenant_turn.h"
 #include "model/model.h"
 #include "wire/frames.h"
@@ -212,11 +214,14 @@ class SchedulerCore {
     StatusDoor status;
   };
 
-  // The one job that is computed, and what the planner knows of earlier jobs. Members lose their
-  // jobs in this order.
+  // The one job that is computed, what the planner knows of earlier jobs, and what chains begin
+  // with. Members lose their jobs in this order.
   struct Compute {
     PendingJobs<InFlight> slices;
     PendingJobs<InFlight> bursts;
+    StateTable states;
+    IdleMemory idle_states;
+    ChainCaches caches;
     SpeedEstimate speed;
     PromptBudget prompt_budget;
     bool last_was_decode = false;
@@ -244,6 +249,10 @@ class SchedulerCore {
   Compute compute_{
       .slices = {jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()},
       .bursts = {jobs_, {.actor = Actor::kDecode, .delays_stop = true}, lose<InFlight>()},
+      .states = {options_.states == nullptr ? 0 : options_.states->page_count(), index_},
+      .idle_states = {compute_.states.memory(),
+                      options_.states == nullptr ? arena_ : *options_.states, clock_},
+      .caches = {index_, pool_, arena_, compute_.states},
       .speed = SpeedEstimate(attention_growth(model_.config), model_.config.layers),
       .prompt_budget = PromptBudget(options_.planner)};
   PendingJobs<EncodingRequest> encoding_requests_{

@@ -10,6 +10,7 @@
 #include "base/chunk.h"
 #include "base/random.h"
 #include "cache/eviction.h"
+#include "cache/page_arena.h"
 #include "cache/planner.h"
 #include "cache/reader_slices.h"
 
@@ -47,6 +48,9 @@ struct SchedulerOptions {
   int prompt_leases_max = 1024;     // prompts that have a priority of their own
   int prefixes_max = 1024;          // that clients of all tenants keep
   bool keep_pages = false;          // the store keeps K and V
+  // The slots of recurrent states, which belong to the scheduler alone; nullptr: the model needs no
+  // states. Outlives the scheduler.
+  const PageArena* states = nullptr;
   DiskLimits disk;
   int searches_max = 64;           // under way
   size_t events_max = 4096;        // kept of each tenant

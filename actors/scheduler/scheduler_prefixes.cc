@@ -26,15 +26,22 @@ void SchedulerCore::prefix_ready(Request& request) {
                                           "follows it"));
   }
   const PrefixName name = PrefixDoor::name_of(request);
-  if (doors_.prefixes.contains(name)) {
-    request.reused_tokens = static_cast<int64_t>(request.prompt.size());
+  const bool is_known = doors_.prefixes.contains(name);
+  const Status place = is_known ? Status() : doors_.prefixes.find_place(name.first);
+  if (!place.ok()) return fail(request, place.error());
+  const auto size = std::ssize(request.prompt);
+  const Status room = promise_pages(request, size);
+  const auto has_state = [&] {
+    const TenantId owner = tenants_.id(request.client.tenant, request.attention);
+    return compute_.states.find(owner, request.prompt).tokens == size;
+  };
+  // If the state at its end was dropped, the prefix is computed once more.
+  const bool needs_state = compute_.states.is_needed() && room.ok();
+  if (is_known && (!needs_state || has_state())) {
+    request.reused_tokens = size;
     request.miss = {MissReason::kNone, request.reused_tokens};
     return answer_prefix(request, name);
   }
-  if (const Status place = doors_.prefixes.find_place(name.first); !place.ok()) {
-    return fail(request, place.error());
-  }
-  const Status room = promise_pages(request, static_cast<int64_t>(request.prompt.size()));
   if (!room.ok()) return fail(request, room.error());
   wait(request);
 }
@@ -45,7 +52,7 @@ void SchedulerCore::finish_prefix(Request& request) {
     return fail(request, not_found("prefix", "one of its chunks was deleted in the meantime"));
   }
   const PrefixName name = PrefixDoor::name_of(request);
-  request.sequence->finish(clock_.wall_us());
+  finish_chain(*request.sequence, *request.recurrent, clock_.wall_us());
   if (!doors_.prefixes.contains(name)) {  // else another request asked for it at the same time
     const TenantId owner = tenants_.id(request.client.tenant, request.attention);
     if (const Status kept = doors_.prefixes.keep(name, owner, request); !kept.ok()) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "actors/scheduler/request_chain.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "cache/chain_key.h"
 
@@ -47,12 +48,14 @@ int64_t pages_owed(const Request& request, const ChainIndex& index) {
 // Whether there would be pages for the tenant's `request` if `running` were preempted. `available`
 // pages can be promised now.
 bool fits_without(const Request& running, const Request& request, TenantId tenant,
-                  const ChainIndex& index, int64_t available) {
+                  const ChainCaches& caches, int64_t available) {
+  const ChainIndex& index = caches.index;
   if (request.reader) return false;  // it waits for those that end
   const int64_t alone = running.sequence->pages_alone();
   const int64_t then = available + pages_owed(running, index) + alone;
   if (request.attention.window > 0) return then >= request.pages_promised;
-  const ChainIndex::Match match = index.match(tenant, request.reusable());
+  const ChainIndex::Match match =
+      index.match(tenant, caches.states.reusable(tenant, request.reusable()));
   const auto found = static_cast<int64_t>(match.pages.size());
   // How many of the pages that were found could be evicted then. Pages that only `running` uses now
   // may be among them.
@@ -74,13 +77,6 @@ Request* latest_running(const RequestTable& requests,
     if (latest != nullptr) break;
   }
   return latest;
-}
-
-// Later requests may go on from the end of the prompt, or from a little before it, since templates
-// may end a prompt in other words than its history.
-void keep_end_of_prompt(Request& request) {
-  const int64_t end = std::max<int64_t>(0, std::ssize(request.prompt) - 1);
-  request.sequence->keep_seen(std::max<int64_t>(0, end - kPageTokens), end);
 }
 
 // The first `count_max` pages of those that were found.
@@ -110,9 +106,13 @@ int64_t SchedulerCore::available_pages() const {
   return available;
 }
 
-// While the cache thrashes, only half as many requests share it.
+// While the cache thrashes, only half as many requests share it. Each request has room for its
+// state and for one that it keeps, so that tenants share places and not slots of states.
 size_t SchedulerCore::running_max() const {
-  const auto most = static_cast<size_t>(options_.requests_running_max);
+  auto most = static_cast<size_t>(options_.requests_running_max);
+  if (compute_.states.is_needed()) {
+    most = std::clamp<size_t>(compute_.states.slots() / 2, 1, most);
+  }
   return index_.monitor().thrash().alarm() ? std::max<size_t>(1, most / 2) : most;
 }
 
@@ -190,10 +190,11 @@ bool SchedulerCore::start_of(const std::string& tenant) {
 }
 
 // Starts the request: it takes what is known of its prompt, and is promised the rest of its pages.
-// False if there are too few pages.
+// False if there are too few pages, or no room for its state.
 bool SchedulerCore::start(Request& request) {
+  if (compute_.states.is_needed() && !compute_.states.has_room()) return false;
   const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
-  const std::span<const int32_t> wanted = request.reusable();
+  const std::span<const int32_t> wanted = compute_.states.reusable(tenant, request.reusable());
   const int64_t available = available_pages();
   const auto whole_pages = static_cast<int64_t>(wanted.size()) / kPageTokens;
   const bool reads = request.reader;
@@ -227,10 +228,9 @@ bool SchedulerCore::start(Request& request) {
   if (reads) stored = first_pages(std::move(stored), left() - request.pages_promised);
   const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
   if (!whole.empty() && name_of(match.node).hits > 0) disk_.writer.write_behind(tenant, whole);
-  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant, request.use());
-  keep_end_of_prompt(request);
-  const int64_t reused = request.sequence->reuse(reads || stored.tokens > 0 ? whole : wanted,
-                                                 clock_.wall_us(), first_start);
+  CHECK(begin_chain(compute_.caches, tenant, reads || stored.tokens > 0 ? whole : wanted,
+                    first_start, clock_.wall_us(), request));
+  const int64_t reused = request.sequence->committed();
   // Before others pin what was promised. If there is no room, the next job tries again.
   (void)disk_.spills.reserve_indexes(request, request.tokens_max());
   request.known_tokens = static_cast<int64_t>(whole.size()) + stored.tokens;
@@ -272,6 +272,11 @@ void SchedulerCore::refuse_starved() {
 Miss SchedulerCore::explain_miss(const Request& request) {
   if (!request.params.reuse) return {MissReason::kReuseOff};
   const TenantId own = tenants_.id(request.client.tenant, request.attention);
+  if (compute_.states.is_needed()) {
+    const int64_t begin = compute_.states.find(own, request.reusable()).tokens;
+    const int64_t matched = index_.match(own, request.reusable()).tokens();
+    if (matched - begin >= kKeptTokensMin) return {MissReason::kNoState, begin};
+  }
   Miss miss = index_.explain(own, request.reusable(), request.where());
   const bool unknown = miss.reason == MissReason::kNew || miss.reason == MissReason::kDiffers;
   const std::span<const int32_t> wanted = request.reusable();
@@ -304,7 +309,7 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   });
   const Request& request = requests_.at(*next);
   const TenantId owner = tenants_.id(tenant, request.attention);
-  if (!fits_without(*victim, request, owner, index_, available_pages())) {
+  if (!fits_without(*victim, request, owner, compute_.caches, available_pages())) {
     return false;  // the preempted request would start again instead
   }
   preempt(*victim);
@@ -320,9 +325,12 @@ void SchedulerCore::preempt(Request& request) {
     request.resumed.insert(request.resumed.end(), request.sampled.begin(),
                            request.sampled.end() - 1);
   }
-  request.sequence->finish(clock_.wall_us());
+  // The request goes on from this state when it starts again, if there is still room for it.
+  request.recurrent->keep(StateTable::Worth::kEnd);
+  finish_chain(*request.sequence, *request.recurrent, clock_.wall_us());
   keep_.uses.note(request);
   request.sequence.reset();
+  request.recurrent.reset();
   requests_.requeue(request);
   ++counters_.preempted;
 }
@@ -366,7 +374,7 @@ bool SchedulerCore::is_owed(const Request& request) const {
 // two prompts have the same new beginning, the first computes it for both.
 void SchedulerCore::catch_up(Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
-  const std::span<const int32_t> wanted = request.reusable();
+  const std::span<const int32_t> wanted = compute_.states.reusable(tenant, request.reusable());
   const int64_t committed = request.sequence->committed();
   const ChainIndex::Match match = index_.match(tenant, wanted, request.where());
   const auto taken = [&] {
@@ -378,12 +386,14 @@ void SchedulerCore::catch_up(Request& request) {
     return;
   }
   ChainSequence::IndexMemory indexes = request.sequence->take_indexes();
-  request.sequence->finish(clock_.wall_us());
+  request.recurrent->keep(StateTable::Worth::kWaypoint);
+  finish_chain(*request.sequence, *request.recurrent, clock_.wall_us());
   if (request.resumed.empty()) request.miss = explain_miss(request);
-  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant, request.use());
-  keep_end_of_prompt(request);
-  const int64_t found =
-      request.sequence->reuse(wanted, clock_.wall_us(), /*observed=*/false) - committed;
+  request.recurrent.reset();  // the new one needs a slot, too
+  CHECK(
+      begin_chain(compute_.caches, tenant, wanted, /*observed=*/false, clock_.wall_us(), request));
+  // Without room for a copy of the last page, the request begins at an earlier state.
+  const int64_t found = std::max<int64_t>(0, request.sequence->committed() - committed);
   request.sequence->put_indexes(std::move(indexes));
   if (request.resumed.empty()) request.reused_tokens += found;
   counters_.count_reused(

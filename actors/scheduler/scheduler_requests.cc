@@ -4,6 +4,7 @@
 
 #include "actors/scheduler/answer_limits.h"
 #include "actors/scheduler/prompt_size.h"
+#include "actors/scheduler/request_chain.h"
 #include "actors/scheduler/sample_spec.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
@@ -124,6 +125,12 @@ Status SchedulerCore::prepare(Request& request) {
   if (params.attention) {
     ASSIGN_OR_RETURN(attention, parse_attention(*params.attention));
   }
+  if (params.attention && !attention.drafts.is_dense() && compute_.states.is_needed()) {
+    return unsupported("attention",
+                       "\"verify\" does not work with models that have recurrent layers, whose "
+                       "state cannot go back to before a wrong draft; \"dense\" gives the same "
+                       "answer");
+  }
   request.attention = attention.mode;
   request.drafts = attention.drafts;
   RETURN_IF_ERROR(check_logit_bias(params.sampling.logit_bias, model_.config.vocab_size));
@@ -222,7 +229,11 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
     return fail(request, too_many_tokens(request, tokens, context));
   }
   request.prompt = std::move(done.token_ids);
+  request.generation_prefix = std::move(done.generation_prefix);
   request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
+  if (compute_.states.is_needed()) {
+    request.history_tokens = history_tokens(model_.tokenizer, request);
+  }
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
   if (tokens + 1 > memory && request.attention.window > 0) {
@@ -246,7 +257,6 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   if (const Status room = promise_pages(request, tokens + request.max_tokens); !room.ok()) {
     return fail(request, room.error());
   }
-  request.generation_prefix = std::move(done.generation_prefix);
   request.inside_think = done.inside_think;
   if (request.sample.constraint) request.sample.constraint->inside_think = done.inside_think;
   const auto harmony = harmony_reader(model_.tokenizer, request.prompt);
@@ -404,7 +414,10 @@ void SchedulerCore::close(uint64_t handle) {
   doors_.sessions.leave(request);
   encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
   requests_.leave(request);
-  if (request.sequence) request.sequence->finish(clock_.wall_us());
+  if (request.sequence) {
+    if (request.may_be_repeated()) request.recurrent->keep(StateTable::Worth::kEnd);
+    finish_chain(*request.sequence, *request.recurrent, clock_.wall_us());
+  }
   keep_.uses.note(request);
   keep_.lifecycle.request_ended(request);
   if (request.sequence && request.reader && !request.params.reuse) {

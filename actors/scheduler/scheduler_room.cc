@@ -23,7 +23,8 @@ int32_t SchedulerCore::answer_tokens(Request& request) {
                          : tenants_.find(request.client.tenant, request.attention);
   size_t pinned = index_.pinned_count();
   if (owner && pinned > 0) {  // pinned pages that the request sees to its end are not in the way
-    const ChainIndex::Match match = index_.match(*owner, request.reusable());
+    const ChainIndex::Match match =
+        index_.match(*owner, compute_.states.reusable(*owner, request.reusable()));
     pinned -= pinned_count(match.node, first_page_seen_to_end(seen, prompt + wanted));
   }
   const size_t pages = pool_.page_count() - pinned;

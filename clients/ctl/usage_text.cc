@@ -17,6 +17,7 @@ const char* reason_text(MissReason reason) {
     case MissReason::kDeleted: return "was deleted";
     case MissReason::kExpired: return "has expired";
     case MissReason::kOtherModel: return "is of another model or KV type";
+    case MissReason::kNoState: return "has no state to go on from";
     case MissReason::kReuseOff: return "reuse is off";
   }
   return "";

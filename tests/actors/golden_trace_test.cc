@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "3201bbc0eb7ea0f83eddadc95f0175d743a7baca1077612366108c6b1649d55c"},
+     "204dd281b782eaca13c4d7af9d9a632a9c33cd5acf976328f756bcb66912fd4b"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "79d5c2487ce5cf4766968a74a5010839fae4311fedb32ca1b1df5d6db7511e6a"},
+     "57c1ce8004670a1da203e66970b4dda2bccc6f5375ad3fdb541e339be3385ad7"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "6d6af30da235391b338f3eff47ac58bd103dc39c000011b147f8ef62319c225b"},
+     "48752f1bd23a229aebcfdca7ef6abdc857694ddd260c3f633152215fce132e81"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "cddf1254bb74ea942e2214791b76cb01f9c62773856468f1a0d56ade09bc4ff0"},
+     "dbf9e529fd19c5df60cc12783cb410c3d3a092eb55d4392886156ea4d141d757"},
 };
 
 uint64_t other_seed() {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,21 +48,25 @@ class SchedulerWorld {
   static constexpr size_t kPages = 400;
 
   // With `durable`, the world uses that store, also for K and V; the store must outlive the world.
-  // `prepare` is called before the scheduler starts.
+  // `prepare` is called before the scheduler starts. The model must outlive the world.
   explicit SchedulerWorld(SchedulerOptions options = {}, size_t pages = kPages,
                           Store* durable = nullptr,
-                          const std::function<void(SchedulerWorld&)>& prepare = {})
-      : pool_(1),
-        arena_(*PageArena::create(demo_model().kv_layout.indexed_page_bytes(), pages)),
+                          const std::function<void(SchedulerWorld&)>& prepare = {},
+                          const Model& model = demo_model(), size_t state_slots = 16)
+      : model_(model),
+        pool_(1),
+        arena_(*PageArena::create(model.kv_layout.indexed_page_bytes(), pages)),
         files_(durable == nullptr ? nullptr
                                   : std::make_unique<KvPartFiles>(durable->directory().calls(),
                                                                   durable->directory().kv_folder(),
                                                                   durable->kv().leases(), 1)),
-        engine_(demo_model(), arena_, pool_, GrammarCache::kMemoryMax, files_.get()),
-        store_actor_(durable == nullptr
-                         ? StoreActor(store_, clock)
-                         : StoreActor(*durable, arena_, demo_model().kv_layout, clock)),
+        states_(state_arena(model, state_slots)),
+        engine_(model, arena_, pool_, GrammarCache::kMemoryMax, files_.get(),
+                states_ ? &*states_ : nullptr),
+        store_actor_(durable == nullptr ? StoreActor(store_, clock)
+                                        : StoreActor(*durable, arena_, model.kv_layout, clock)),
         options_(std::move(options)) {
+    options_.states = states_ ? &*states_ : nullptr;
     if (prepare) prepare(*this);
     start_scheduler();
   }
@@ -69,7 +74,7 @@ class SchedulerWorld {
   // Starts a new scheduler, which knows what is stored.
   void start_scheduler() {
     jobs_.clear();
-    core_ = std::make_unique<SchedulerCore>(options_, demo_model(), arena_, clock);
+    core_ = std::make_unique<SchedulerCore>(options_, model_, arena_, clock);
     for (const Actor actor : {Actor::kStore, Actor::kPrefill, Actor::kDecode}) {
       core_->on_actor_started(actor);
     }
@@ -198,6 +203,13 @@ class SchedulerWorld {
   std::function<wire::DecodeDone(const wire::DecodeJob&)> decode;
 
  private:
+  // The slots of recurrent states, if the model needs them.
+  static std::optional<PageArena> state_arena(const Model& model, size_t slots) {
+    const size_t floats = model.config.recurrent.state_floats();
+    if (floats == 0) return std::nullopt;
+    return *PageArena::create(floats * sizeof(float), slots);
+  }
+
   void collect() {
     for (Outgoing& outgoing : core_->take_outgoing()) {
       EXPECT_TRUE(wire::encode(outgoing.envelope).ok());
@@ -221,7 +233,7 @@ class SchedulerWorld {
     const wire::Message& message = job.envelope.message;
     std::vector<wire::Message> answers;
     if (const auto* encode = std::get_if<wire::EncodeJob>(&message)) {
-      answers.push_back(run_encode(demo_model(), *encode));
+      answers.push_back(run_encode(model_, *encode));
     } else if (const auto* slice = std::get_if<wire::PrefillJob>(&message)) {
       answers.push_back(prefill ? prefill(*slice) : run_prefill(engine_, *slice));
     } else if (const auto* burst = std::get_if<wire::DecodeJob>(&message)) {
@@ -237,9 +249,11 @@ class SchedulerWorld {
     return answers;
   }
 
+  const Model& model_;
   ThreadPool pool_;
   PageArena arena_;
   std::unique_ptr<KvPartFiles> files_;
+  std::optional<PageArena> states_;
   Engine engine_;
   MemoryStore store_;
   StoreActor store_actor_;

@@ -127,6 +127,9 @@ TEST(Consistency, is_broken_by_more_memory_than_there_is) {
   EXPECT_EQ(more[0].to_string(),
             "invalid_argument: x.toml:7: kv_memory: must be at most 4095M, the memory that the "
             "process may have (the weights take some of it, too), got \"4G\"");
+  values = values_of({{"state-memory", {"4G"}}});
+  EXPECT_THAT(found(int64_t{4} << 30), IsEmpty());
+  EXPECT_EQ(found((int64_t{4} << 30) - 1).size(), 1u);
 }
 
 TEST(Consistency, is_broken_by_two_that_listen_at_one_place) {

@@ -116,11 +116,31 @@ TEST_F(Catalogs, refuse_a_budget_that_holds_no_page) {
   EXPECT_THAT(size.error().message, HasSubstr("at least 139264 bytes"));
 }
 
-TEST_F(Catalogs, refuse_models_with_recurrent_layers) {
-  const Result<ModelSize> size = model_size(testing::fixtures_dir() / "lfm2", options);
+TEST_F(Catalogs, refuse_memory_that_holds_too_few_recurrent_states) {
+  const std::string lfm2 = testing::fixtures_dir() / "lfm2";
+  const auto config = load_model_config(lfm2);
+  ASSERT_TRUE(config.ok());
+  const int64_t bytes = state_slot_bytes(*config);
+  EXPECT_GE(bytes, static_cast<int64_t>(config->recurrent.state_floats() * sizeof(float)));
+  options.state_bytes_max = 3 * bytes - 1;
+  const Result<ModelSize> size = model_size(lfm2, options);
   ASSERT_FALSE(size.ok());
-  EXPECT_EQ(size.error().field, "model_type");
-  EXPECT_THAT(size.error().message, HasSubstr("\"lfm2\" has recurrent layers"));
+  EXPECT_EQ(size.error().field, "--state-memory");
+  EXPECT_THAT(size.error().message, HasSubstr("at least " + std::to_string(3 * bytes) + " bytes"));
+  options.state_bytes_max = 3 * bytes;
+  const Result<ModelSize> fits = model_size(lfm2, options);
+  ASSERT_TRUE(fits.ok()) << fits.error().to_string();
+  options.state_bytes_max = 5 * bytes;
+  EXPECT_EQ(model_size(lfm2, options)->kv - fits->kv, 2 * bytes);
+  EXPECT_EQ(*state_slots(*config, options), 5);
+}
+
+TEST_F(Catalogs, need_no_memory_for_states_without_recurrent_layers) {
+  options.state_bytes_max = 0;
+  const auto config = load_model_config(testing::demo_model_dir());
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(*state_slots(*config, options), 0);
+  EXPECT_TRUE(model_size(options.model_dir, options).ok());
 }
 
 TEST_F(Catalogs, estimate_weights_by_their_type_and_the_whole_kv_budget) {

@@ -96,6 +96,7 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(EncodeJob);
   EXPECT_ALL_MEMBERS(EncodeDone);
   EXPECT_ALL_MEMBERS(SampleSpec);
+  EXPECT_ALL_MEMBERS(JobStates);
   EXPECT_ALL_MEMBERS(PrefillJob);
   EXPECT_ALL_MEMBERS(PrefillDone);
   EXPECT_ALL_MEMBERS(DecodeSequence);

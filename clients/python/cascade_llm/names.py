@@ -81,6 +81,7 @@ class MissReason(Name):
     DELETED = "deleted"
     EXPIRED = "expired"
     OTHER_MODEL = "other_model"
+    NO_STATE = "no_state"
     REUSE_OFF = "reuse_off"
 
 

@@ -21,7 +21,7 @@ class IdlePrefillTest : public testing::RoomTest {
  protected:
   static constexpr int kReprefillsMax = 2;
 
-  IdlePrefillTest() : RoomTest(8) {
+  explicit IdlePrefillTest(size_t state_slots = 0) : RoomTest(8, state_slots) {
     add("output_a", ChunkType::kOutput);
     add("output_b", ChunkType::kOutput);
   }
@@ -57,9 +57,7 @@ class IdlePrefillTest : public testing::RoomTest {
       clock_,
       jobs_,
       outbox_,
-      memory_.index,
-      memory_.pool,
-      memory_.arena,
+      caches_,
       tenants_,
       registry_,
       loader_,
@@ -224,6 +222,46 @@ TEST_F(IdlePrefillTest, reads_what_is_on_disk) {
   EXPECT_FALSE(idle_.is_computed());
   ASSERT_TRUE(idle_.start());
   EXPECT_EQ(idle_.slice(100).position, 64);
+}
+
+class IdleStates : public IdlePrefillTest {
+ protected:
+  IdleStates() : IdlePrefillTest(/*state_slots=*/3) {}
+  int64_t found(const Tokens& chain) { return states_.find(alice_, chain).tokens; }
+};
+
+TEST_F(IdleStates, the_state_at_the_end_of_a_chain_is_kept) {
+  idle_.push(of("output_a", count_up(0, 100)));
+  compute_to(64);
+  compute_to(100);
+  EXPECT_EQ(ended_, (Ended{{"output_a", true}}));
+  EXPECT_EQ(found(count_up(0, 200)), 100);
+}
+
+TEST_F(IdleStates, a_pause_keeps_the_state_that_was_reached) {
+  idle_.push(of("output_a", count_up(0, 200)));
+  compute_to(100);
+  EXPECT_TRUE(idle_.pause());
+  EXPECT_EQ(found(count_up(0, 200)), 100);
+  EXPECT_EQ(states_.slots_used(), 1u);
+  ASSERT_TRUE(idle_.start());
+  EXPECT_EQ(idle_.first().sequence->committed(), 100);
+}
+
+TEST_F(IdleStates, a_chain_whose_pages_are_there_is_computed_for_its_state) {
+  compute(count_up(0, 100), alice_);
+  idle_.push(of("output_a", count_up(0, 100)));
+  ASSERT_TRUE(idle_.start());
+  EXPECT_EQ(idle_.first().sequence->committed(), 0);
+  compute_to(100);
+  EXPECT_EQ(found(count_up(0, 100)), 100);
+}
+
+TEST_F(IdleStates, a_chain_is_given_up_while_sequences_use_all_slots) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(states_.allocate());
+  idle_.push(of("output_a", count_up(0, 100)));
+  EXPECT_FALSE(idle_.start());
+  EXPECT_EQ(ended_, (Ended{{"output_a", false}}));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "actors/scheduler/outbox.h"
 #include "actors/scheduler/tenants.h"
 #include "base/clock.h"
+#include "cache/chain_start.h"
 #include "cache/chunk_registry.h"
 #include "cache/planner.h"
 #include "tests/cache/chain_memory.h"
@@ -37,7 +38,8 @@ class RoomTest : public ::testing::Test {
   static constexpr size_t kPageBytes = 1000;  // with the index
   static constexpr size_t kDiskPageBytes = 990;
 
-  explicit RoomTest(size_t pages = 20) : memory_(pages) {
+  explicit RoomTest(size_t pages = 20, size_t state_slots = 0)
+      : memory_(pages), states_(state_slots, memory_.index) {
     outbox_.connect(Actor::kStore, "");
     outbox_.connect(Actor::kPrefill, "");
     outbox_.connect(Actor::kGateway, "alice");
@@ -96,6 +98,8 @@ class RoomTest : public ::testing::Test {
   }
 
   ChainMemory memory_;
+  StateTable states_;
+  const ChainCaches caches_{memory_.index, memory_.pool, memory_.arena, states_};
   FakeClock clock_;
   Jobs jobs_;
   Outbox outbox_{clock_, 10, [] { return 1; }};

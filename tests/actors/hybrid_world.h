@@ -1,0 +1,77 @@
+// A scheduler with a tiny model that has recurrent layers.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade::testing {
+
+// Fixtures with different recurrent layers: a gated delta net, Mamba and short convolutions.
+inline const std::vector<std::string>& hybrids_of_each_kind() {
+  static const std::vector<std::string> names = {"qwen3-5", "granite4-hybrid", "lfm2"};
+  return names;
+}
+
+// Loaded once.
+inline const Model& hybrid_model(const std::string& name = "qwen3-5") {
+  static ThreadPool pool(1);
+  static std::map<std::string, std::unique_ptr<Model>> models;
+  std::unique_ptr<Model>& model = models[name];
+  if (model == nullptr) {
+    auto loaded =
+        load_model(fixtures_dir() / name, {WeightType::kF32, KvType::kInt8, best_isa()}, pool);
+    if (!loaded.ok()) ADD_FAILURE() << loaded.error().to_string();
+    model = *std::move(loaded);
+  }
+  return *model;
+}
+
+struct HybridWorld : SchedulerWorld {
+  explicit HybridWorld(const std::string& name = "qwen3-5", size_t state_slots = 16,
+                       size_t pages = 200, SchedulerOptions options = {})
+      : SchedulerWorld(std::move(options), pages, nullptr, {}, hybrid_model(name), state_slots) {}
+};
+
+// A prompt that is answered with `answer` tokens.
+inline wire::GenerateRequest ids_request(std::vector<int32_t> prompt, int32_t answer) {
+  wire::GenerateRequest request;
+  request.prompt_token_ids = std::move(prompt);
+  request.sampling.temperature = 0;
+  request.max_tokens = answer;
+  request.ignore_eos = true;
+  request.logprobs = true;
+  return request;
+}
+
+// `count` tokens of a text that `seed` chooses.
+inline std::vector<int32_t> some_ids(uint64_t seed, size_t count) {
+  Random random(seed);
+  std::vector<int32_t> ids(count);
+  for (int32_t& id : ids) id = static_cast<int32_t>(random.below(250));
+  return ids;
+}
+
+inline std::vector<int32_t> joined(std::vector<int32_t> ids, const std::vector<int32_t>& more) {
+  ids.insert(ids.end(), more.begin(), more.end());
+  return ids;
+}
+
+// Expects the answer that a scheduler without any kept states gives.
+inline void expect_cold_bits(const wire::GenerateRequest& request, const wire::Final& final,
+                             const std::string& name = "qwen3-5") {
+  HybridWorld cold(name);
+  const wire::Final expected = cold.one<wire::Final>(cold.send(request));
+  EXPECT_EQ(expected.usage.reused_tokens, 0);
+  EXPECT_EQ(final.token_ids, expected.token_ids) << name;
+  EXPECT_EQ(final.logprobs, expected.logprobs) << name;
+}
+
+}  // namespace cascade::testing
