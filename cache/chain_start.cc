@@ -10,7 +10,7 @@ namespace cascade {
 std::optional<StartedChain> start_chain(const ChainCaches& caches, TenantId tenant,
                                         std::span<const int32_t> tokens,
                                         const ChainStartOptions& options, int64_t now_us) {
-  if (caches.states.is_needed() && !caches.states.has_room()) return std::nullopt;
+  if (!caches.states.has_room()) return std::nullopt;
   while (true) {
     const StateTable::Start start = caches.states.find(tenant, tokens);
     auto sequence = std::make_unique<ChainSequence>(caches.index, caches.pool, caches.arena, tenant,

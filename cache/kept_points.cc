@@ -23,8 +23,8 @@ std::vector<KeptPoint> kept_points(const ChainPlan& plan, int64_t position, int6
     if (at > position && at <= end) points.push_back({at, worth});
   };
   add(plan.resumes, Worth::kEnd);
-  // A prompt that leaves the chain there can also go on from a state just before it, but not from
-  // one just after it.
+  // A prompt that leaves the chain at the fork can also go on from a state shortly before it, but
+  // not from one after it.
   const int64_t after_resumes = plan.fork - plan.resumes;
   const bool is_covered = after_resumes >= 0 && after_resumes < kKeptTokensMin;
   if (plan.fork - plan.begin >= kKeptTokensMin && !is_covered) add(plan.fork, Worth::kEnd);

@@ -13,8 +13,9 @@ namespace cascade {
 // together; a prompt that leaves the chain between two of them computes at most so many tokens
 // again.
 inline constexpr int64_t kWaypointTokens = 1024;
-// A chain has at most about this many waypoints. A long one has them at larger multiples, so that
-// it does not take the slots of all others.
+// A prompt has at most about this many waypoints. A long one has them at larger multiples, so that
+// it does not take the slots of all others. A chain that grows token by token has some more, since
+// its first ones were made when it was short.
 inline constexpr int64_t kWaypointsMax = 8;
 // A state that saves fewer tokens than this is not worth a slot.
 inline constexpr int64_t kKeptTokensMin = 32;

@@ -60,7 +60,6 @@ void StateTable::touch(Slot slot, int64_t now_us) {
       if (checkpoint.slot != slot) continue;
       checkpoint.last_used_us = now_us;
       checkpoint.worth = Worth::kEnd;
-      ++counts_.reused;
       return;
     }
   }
@@ -84,7 +83,6 @@ bool StateTable::keep(TenantId tenant, Tokens tokens, Slot slot, Worth worth, in
   retain(slot);
   here.push_back({tenant, {tail.begin(), tail.end()}, slot, worth, now_us});
   ++counts_.checkpoints;
-  ++counts_.kept;
   return true;
 }
 
@@ -134,7 +132,7 @@ const StateTable::Checkpoint* StateTable::least_worth() const {
 }
 
 bool StateTable::has_room() const {
-  return pool_.free_count() > 0 || least_worth() != nullptr;
+  return !is_needed() || pool_.free_count() > 0 || least_worth() != nullptr;
 }
 
 std::optional<StateTable::Slot> StateTable::allocate(Worth most) {

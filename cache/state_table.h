@@ -36,8 +36,6 @@ class StateTable {
   };
   struct Counts {
     size_t checkpoints = 0;
-    uint64_t kept = 0;     // all that ever were
-    uint64_t reused = 0;   // sequences that began at a checkpoint
     uint64_t dropped = 0;  // to make room
   };
 
@@ -73,7 +71,7 @@ class StateTable {
   // checkpoint that has been unused for longest, waypoints first; only waypoints if `most` says so.
   // nullopt: there is none that no sequence uses.
   std::optional<Slot> allocate(Worth most = Worth::kEnd);
-  // Whether allocate() would return a slot.
+  // Whether a sequence can begin: allocate() would return a slot, or no states are needed.
   bool has_room() const;
   void retain(Slot slot) { pool_.retain(slot); }
   void release(Slot slot) { pool_.release(slot); }

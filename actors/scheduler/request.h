@@ -174,8 +174,7 @@ struct Reprefill {
   // the generation prompt), the rest of the sampled chain is a branch that no later turn reaches.
   std::vector<int32_t> sampled_chain;
   size_t prompt_tokens = 0;        // of sampled_chain
-  bool for_all = false;            // of a published chunk, in pages that every tenant
-                                   // finds
+  bool for_all = false;            // of a published chunk, in pages that every tenant finds
   std::optional<Digest> text_end;  // of a TextPin: its key in TextPins::of()
   // Once started.
   std::unique_ptr<ChainSequence> sequence;

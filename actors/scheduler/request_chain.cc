@@ -29,9 +29,10 @@ bool begin_chain(const ChainCaches& caches, TenantId tenant, std::span<const int
 int64_t history_tokens(const Tokenizer& tokenizer, const Request& request) {
   const auto tokens = std::ssize(request.prompt);
   const int64_t reusable = request.prefix ? tokens : tokens - 1;
-  // A text that the answer goes on with comes after what the template adds.
-  const bool ends_with_it = !request.params.continue_final_message.value_or(false);
-  if (request.prefix || request.generation_prefix.empty() || !ends_with_it) return reusable;
+  // Then the prompt ends with the text that the answer goes on with, not with what the template
+  // adds.
+  const bool goes_on = request.params.continue_final_message.value_or(false);
+  if (request.prefix || goes_on || request.generation_prefix.empty()) return reusable;
   const auto added = tokenizer.encode(request.generation_prefix, /*trusted=*/true,
                                       /*with_template=*/false);
   if (!added.ok()) return reusable;

@@ -192,7 +192,7 @@ bool SchedulerCore::start_of(const std::string& tenant) {
 // Starts the request: it takes what is known of its prompt, and is promised the rest of its pages.
 // False if there are too few pages, or no room for its state.
 bool SchedulerCore::start(Request& request) {
-  if (compute_.states.is_needed() && !compute_.states.has_room()) return false;
+  if (!compute_.states.has_room()) return false;
   const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
   const std::span<const int32_t> wanted = compute_.states.reusable(tenant, request.reusable());
   const int64_t available = available_pages();

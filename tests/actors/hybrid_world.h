@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "tests/actors/attention_requests.h"
 #include "tests/actors/scheduler_world.h"
+#include "tests/model/stepping.h"
 
 namespace cascade::testing {
 
@@ -26,10 +28,7 @@ inline const Model& hybrid_model(const std::string& name = "qwen3-5") {
   static std::map<std::string, std::unique_ptr<Model>> models;
   std::unique_ptr<Model>& model = models[name];
   if (model == nullptr) {
-    auto loaded =
-        load_model(fixtures_dir() / name, {WeightType::kF32, KvType::kInt8, best_isa()}, pool);
-    if (!loaded.ok()) ADD_FAILURE() << loaded.error().to_string();
-    model = *std::move(loaded);
+    model = load(name, {WeightType::kF32, KvType::kInt8, best_isa()}, pool);
   }
   return *model;
 }
@@ -42,21 +41,13 @@ struct HybridWorld : SchedulerWorld {
 
 // A prompt that is answered with `answer` tokens.
 inline wire::GenerateRequest ids_request(std::vector<int32_t> prompt, int32_t answer) {
-  wire::GenerateRequest request;
-  request.prompt_token_ids = std::move(prompt);
-  request.sampling.temperature = 0;
-  request.max_tokens = answer;
-  request.ignore_eos = true;
-  request.logprobs = true;
-  return request;
+  return request_in("", std::move(prompt), answer);
 }
 
 // `count` tokens of a text that `seed` chooses.
 inline std::vector<int32_t> some_ids(uint64_t seed, size_t count) {
   Random random(seed);
-  std::vector<int32_t> ids(count);
-  for (int32_t& id : ids) id = static_cast<int32_t>(random.below(250));
-  return ids;
+  return random_ids(random, count, /*vocab_size=*/250);
 }
 
 inline std::vector<int32_t> joined(std::vector<int32_t> ids, const std::vector<int32_t>& more) {
@@ -70,8 +61,7 @@ inline void expect_cold_bits(const wire::GenerateRequest& request, const wire::F
   HybridWorld cold(name);
   const wire::Final expected = cold.one<wire::Final>(cold.send(request));
   EXPECT_EQ(expected.usage.reused_tokens, 0);
-  EXPECT_EQ(final.token_ids, expected.token_ids) << name;
-  EXPECT_EQ(final.logprobs, expected.logprobs) << name;
+  EXPECT_EQ(bits_of(final), bits_of(expected)) << name;
 }
 
 }  // namespace cascade::testing

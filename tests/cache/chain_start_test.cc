@@ -73,6 +73,8 @@ TEST_F(ChainStartTest, without_a_slot_nothing_changes) {
   std::vector<std::optional<StateTable::Slot>> slots;
   for (int i = 0; i < 3; ++i) slots.push_back(states_.allocate());
   EXPECT_FALSE(start(chain_));
+  EXPECT_EQ(memory_.pool.used_count(), 0u);
+  EXPECT_EQ(states_.slots_used(), 3u);
   states_.release(*slots[0]);
   EXPECT_TRUE(start(chain_));
 }

@@ -31,6 +31,20 @@ class RunningStateTest : public ::testing::Test {
     state.settle(sequence, 1);
     return slots.value_or(RunningState::Slots());
   }
+  // The sequence begins, computes the tokens up to `end`, and leaves a checkpoint there. Returns
+  // its slot.
+  std::optional<RunningState::Slot> keep_at(RunningState& state, ChainSequence& sequence,
+                                            int64_t end) {
+    EXPECT_TRUE(state.begin({}, 1));
+    const auto slots = compute(state, sequence, end);
+    state.keep(Worth::kEnd);
+    state.settle(sequence, 1);
+    return slots.to;
+  }
+  // Other sequences use all slots that are free.
+  void use_free_slots() {
+    while (states_.slots_used() < states_.slots()) ASSERT_TRUE(states_.allocate());
+  }
   int64_t found() { return states_.find(memory_.tenant, chain_).tokens; }
 
   ChainMemory memory_{64};
@@ -52,15 +66,12 @@ TEST_F(RunningStateTest, jobs_write_to_one_slot_while_nobody_else_needs_it) {
 TEST_F(RunningStateTest, a_kept_state_is_not_written_to) {
   RunningState state(states_);
   const auto sequence = memory_.sequence();
-  ASSERT_TRUE(state.begin({}, 1));
-  const auto first = compute(state, *sequence, 64);
-  state.keep(Worth::kEnd);
-  state.settle(*sequence, 1);
+  const auto first = keep_at(state, *sequence, 64);
   EXPECT_EQ(found(), 64);
   const auto second = compute(state, *sequence, 100);
-  EXPECT_EQ(second.from, first.to);
-  EXPECT_NE(second.to, first.to);
-  EXPECT_EQ(states_.find(memory_.tenant, chain_).slot, first.to);
+  EXPECT_EQ(second.from, first);
+  EXPECT_NE(second.to, first);
+  EXPECT_EQ(states_.find(memory_.tenant, chain_).slot, first);
 }
 
 TEST_F(RunningStateTest, a_state_becomes_a_checkpoint_when_the_index_has_its_tokens) {
@@ -95,14 +106,11 @@ TEST_F(RunningStateTest, what_a_failed_job_left_is_given_up) {
 TEST_F(RunningStateTest, goes_on_without_its_checkpoint_if_there_is_no_room_for_both) {
   const auto sequence = memory_.sequence();
   RunningState state(states_);
-  ASSERT_TRUE(state.begin({}, 1));
-  const auto first = compute(state, *sequence, 64);
-  state.keep(Worth::kEnd);
-  state.settle(*sequence, 1);
-  while (states_.slots_used() < states_.slots()) ASSERT_TRUE(states_.allocate());
+  const auto first = keep_at(state, *sequence, 64);
+  use_free_slots();
   const auto second = compute(state, *sequence, 100, {{70, Worth::kEnd}});
-  EXPECT_EQ(second.from, first.to);
-  EXPECT_EQ(second.to, first.to);
+  EXPECT_EQ(second.from, first);
+  EXPECT_EQ(second.to, first);
   EXPECT_TRUE(second.kept.empty());
   EXPECT_EQ(found(), 0);
 }
@@ -118,14 +126,11 @@ TEST_F(RunningStateTest, begins_in_the_slot_of_its_checkpoint_if_no_other_is_lef
   const auto sequence = memory_.sequence();
   {
     RunningState state(states_);
-    ASSERT_TRUE(state.begin({}, 1));
-    compute(state, *sequence, 64);
-    state.keep(Worth::kEnd);
-    state.settle(*sequence, 1);
+    keep_at(state, *sequence, 64);
   }
   const StateTable::Start start = states_.find(memory_.tenant, chain_);
   ASSERT_EQ(start.tokens, 64);
-  while (states_.slots_used() < states_.slots()) ASSERT_TRUE(states_.allocate());
+  use_free_slots();
   ASSERT_TRUE(states_.has_room());
   RunningState state(states_);
   ASSERT_TRUE(state.begin(start, 1));
@@ -138,13 +143,10 @@ TEST_F(RunningStateTest, begins_in_the_slot_of_its_checkpoint_if_no_other_is_lef
 TEST_F(RunningStateTest, does_not_write_where_another_sequence_reads) {
   const auto sequence = memory_.sequence();
   RunningState state(states_);
-  ASSERT_TRUE(state.begin({}, 1));
-  compute(state, *sequence, 64);
-  state.keep(Worth::kEnd);
-  state.settle(*sequence, 1);
+  keep_at(state, *sequence, 64);
   RunningState other(states_);
   ASSERT_TRUE(other.begin(states_.find(memory_.tenant, chain_), 1));
-  while (states_.slots_used() < states_.slots()) ASSERT_TRUE(states_.allocate());
+  use_free_slots();
   EXPECT_FALSE(state.next_job(100)) << "the other one reads the only slot that could be written to";
   state.keep(Worth::kEnd);
   state.settle(*sequence, 1);
@@ -156,7 +158,7 @@ TEST_F(RunningStateTest, a_waypoint_is_not_kept_in_the_place_of_an_end) {
   RunningState state(states_);
   ASSERT_TRUE(state.begin({}, 1));
   compute(state, *sequence, 128, {{64, Worth::kEnd}});
-  while (states_.slots_used() < states_.slots()) ASSERT_TRUE(states_.allocate());
+  use_free_slots();
   EXPECT_TRUE(compute(state, *sequence, 192, {{150, Worth::kWaypoint}}).kept.empty());
   EXPECT_EQ(compute(state, *sequence, 256, {{200, Worth::kEnd}}).kept.size(), 1u);
 }

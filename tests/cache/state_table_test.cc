@@ -44,6 +44,7 @@ class StateTableTest : public ::testing::Test {
 TEST_F(StateTableTest, without_recurrent_layers_all_tokens_can_be_reused) {
   StateTable none(0, memory_.index);
   EXPECT_FALSE(none.is_needed());
+  EXPECT_TRUE(none.has_room());
   EXPECT_EQ(none.find(memory_.tenant, count_up(0, 100)).tokens, 100);
   EXPECT_EQ(none.reusable(memory_.tenant, count_up(0, 100)).size(), 100u);
 }
