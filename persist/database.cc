@@ -135,6 +135,13 @@ Blob Query::blob(int column) const {
   return {data, static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
+Digest Query::digest(int column) const {
+  const Blob bytes = blob(column);
+  Digest digest;
+  std::memcpy(digest.bytes.data(), bytes.data(), std::min(bytes.size(), digest.bytes.size()));
+  return digest;
+}
+
 Result<std::unique_ptr<Database>> Database::open(const SqliteVfs& vfs, const std::string& path) {
   std::unique_ptr<Database> database(new Database(vfs, path));
   RETURN_IF_ERROR(database->connect(kSettings));

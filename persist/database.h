@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/result.h"
 #include "persist/sqlite_vfs.h"
 
@@ -58,6 +59,8 @@ class Query {
   double real(int column) const;
   std::string text(int column) const;
   Blob blob(int column) const;
+  // A digest in a blob, whose bytes of a damaged row may be fewer.
+  Digest digest(int column) const;
 
  private:
   sqlite3_stmt* statement_;

@@ -35,12 +35,6 @@ KvFileState state_of(std::string_view name) {
   "p "                                                                                        \
   "JOIN models m ON m.number = p.model "
 
-Digest as_digest(Blob blob) {
-  Digest digest;
-  std::memcpy(digest.bytes.data(), blob.data(), std::min(blob.size(), digest.bytes.size()));
-  return digest;
-}
-
 Blob as_blob(const Digest& digest) {
   return digest.bytes;
 }
@@ -55,10 +49,10 @@ int64_t checksum(const PageUseRow& use) {
 StoredPage read_page(const Query& query) {
   StoredPage page;
   KvPageHeader& header = page.header;
-  header.key = as_digest(query.blob(0));
-  header.parent = as_digest(query.blob(1));
+  header.key = query.digest(0);
+  header.parent = query.digest(1);
   header.tenant = query.text(2);
-  header.model = as_digest(query.blob(3));
+  header.model = query.digest(3);
   header.position = query.integer(4);
   const Blob ids = query.blob(5);
   header.token_ids.resize(ids.size() / sizeof(int32_t));
@@ -119,7 +113,7 @@ Result<std::vector<ModelRecord>> PageTable::models() {
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) return models;
-    models.push_back({as_digest(query.blob(0)), query.text(1), query.text(2), query.text(3),
+    models.push_back({query.digest(0), query.text(1), query.text(2), query.text(3),
                       query.integer(4), query.integer(5)});
   }
 }
@@ -239,7 +233,7 @@ Result<std::vector<Digest>> PageTable::remove_from(int64_t file, uint64_t offset
     while (true) {
       ASSIGN_OR_RETURN(const bool more, remove.next());
       if (!more) return {};
-      keys.push_back(as_digest(remove.blob(0)));
+      keys.push_back(remove.digest(0));
     }
   });
   if (!removed.ok()) return removed.error();
@@ -270,7 +264,7 @@ Result<std::set<Digest>> PageTable::chains_of(std::span<const Digest> ends) {
       ASSIGN_OR_RETURN(const bool found, query.next());
       if (!found) break;
       keys.insert(key);
-      key = as_digest(query.blob(0));
+      key = query.digest(0);
     }
   }
   return keys;
@@ -288,14 +282,14 @@ Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes, std::span<const Di
   while (sum < bytes) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) break;
-    const Digest key = as_digest(query.blob(0));
+    const Digest key = query.digest(0);
     if (kept_keys.contains(key) || taken.contains(key)) continue;
     ASSIGN_OR_RETURN(Query subtree, database_.query(kSubtree));
     subtree.bind(as_blob(key));
     while (sum < bytes) {
       ASSIGN_OR_RETURN(const bool more_behind, subtree.next());
       if (!more_behind) break;
-      const Digest behind = as_digest(subtree.blob(0));
+      const Digest behind = subtree.digest(0);
       if (!taken.insert(behind).second) continue;
       keys.push_back(behind);
       sum += subtree.bits(1);
@@ -314,7 +308,7 @@ Result<std::vector<Digest>> PageTable::pinned_texts() {
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) return ends;
-    ends.push_back(as_digest(query.blob(0)));
+    ends.push_back(query.digest(0));
   }
 }
 
@@ -353,7 +347,7 @@ Status PageTable::put_owner(const PageOwner& owner) {
       ASSIGN_OR_RETURN(Query parent, database_.query("SELECT parent_key FROM pages WHERE key=?"));
       ASSIGN_OR_RETURN(const bool found, parent.bind(as_blob(key)).next());
       if (!found) return {};
-      key = as_digest(parent.blob(0));
+      key = parent.digest(0);
     }
   });
 }
@@ -390,7 +384,7 @@ Status PageTable::take_owners(PageTable& sound) {
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) return {};
-    const Digest key = as_digest(query.blob(0));
+    const Digest key = query.digest(0);
     const bool is_owned = query.integer(1) != 0;
     const std::string tenant = query.text(2), chunk_id = query.text(3);
     const Status taken = database_.change([&]() -> Status {
@@ -436,7 +430,7 @@ Result<std::vector<PageUseRow>> PageTable::uses(const Digest& model) {
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) return uses;
-    PageUseRow use = {as_digest(query.blob(0)), query.text(1), query.text(2),
+    PageUseRow use = {query.digest(0), query.text(1), query.text(2),
                       static_cast<int32_t>(query.integer(3)), query.integer(5)};
     if (query.integer(4) == checksum(use)) uses.push_back(std::move(use));
   }
@@ -449,7 +443,7 @@ std::vector<PageUseRow> PageTable::salvage_uses() {
   while (true) {
     const auto more = query->next();
     if (!more.ok() || !*more) return uses;
-    PageUseRow use = {as_digest(query->blob(0)), query->text(1), query->text(2),
+    PageUseRow use = {query->digest(0), query->text(1), query->text(2),
                       static_cast<int32_t>(query->integer(3)), 0};
     if (query->integer(4) == checksum(use)) uses.push_back(std::move(use));
   }

@@ -139,24 +139,30 @@ Result<std::unique_ptr<StateDirectory>> StateDirectory::open(FileCalls& calls,
 }
 
 Status StateDirectory::make_kv_folder() {
+  return make_folder_of_copies(calls_, path_, kKvFolder, "K and V", findings_);
+}
+
+Status make_folder_of_copies(FileCalls& calls, const std::string& path, const std::string& name,
+                             const std::string& content, Findings& findings) {
+  const std::string folder = path + "/" + name;
   const auto can_list = [&] {
     std::vector<std::string> names;
-    return calls_.list(kv_folder(), names) == 0;
+    return calls.list(folder, names) == 0;
   };
-  if (can_list()) return make_folders(calls_, kv_folder());
+  if (can_list()) return make_folders(calls, folder);
   if (errno == ENOENT) {
-    RETURN_IF_ERROR(make_folders(calls_, kv_folder()));
+    RETURN_IF_ERROR(make_folders(calls, folder));
     if (can_list()) return {};
   }
   // ENOENT here: a link exists, but leads nowhere.
   const int why = errno;
   if (why != ENOENT && why != ENOTDIR && why != ELOOP && why != EACCES) {
-    return io_error(kv_folder(), why);
+    return io_error(folder, why);
   }
-  ASSIGN_OR_RETURN(const std::string moved, set_aside(calls_, path_, kKvFolder));
-  findings_.push_back({kv_folder(), "is no folder that this user may read, so it is " + moved +
-                                        " now; K and V are computed again"});
-  return make_folders(calls_, kv_folder());
+  ASSIGN_OR_RETURN(const std::string moved, set_aside(calls, path, name));
+  findings.push_back({folder, "is no folder that this user may read, so it is " + moved + " now; " +
+                                  content + " are computed again"});
+  return make_folders(calls, folder);
 }
 
 }  // namespace cascade

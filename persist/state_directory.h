@@ -31,6 +31,12 @@ std::string default_state_dir();
 // kIo.
 Status check_state_directory(FileCalls& calls, const std::string& path);
 
+// Makes the folder PATH/NAME if needed. Something in its place that cannot be used as a folder is
+// set aside, because `content`, its content, can be computed again: `findings` says so. A link to a
+// folder is used: it is its owner's way to another disk. Errors: kIo, field = the folder.
+Status make_folder_of_copies(FileCalls& calls, const std::string& path, const std::string& name,
+                             const std::string& content, Findings& findings);
+
 // DIR/lock, DIR/metadata.db, DIR/kv/. Other files of the folder are not touched.
 class StateDirectory {
  public:
@@ -55,9 +61,6 @@ class StateDirectory {
  private:
   static constexpr char kKvFolder[] = "kv";
 
-  // Makes DIR/kv/ if needed. Something in its place that cannot be used as a folder is set aside,
-  // because K and V can be computed again. A link to a folder is used: it is its owner's way to
-  // another disk.
   Status make_kv_folder();
 
   FileCalls& calls_;

@@ -70,7 +70,8 @@ Status Store::fill_new_database() {
 
 Status Store::commit() {
   if (!database_->has_changes() && !uncertain_) return {};
-  Status done = kv_->prepare_commit();
+  Status done = before_commit_ ? before_commit_() : Status();
+  if (done.ok()) done = kv_->prepare_commit();
   if (done.ok()) {
     done = database_->change([&]() -> Status {
       ASSIGN_OR_RETURN(Query count, database_->query("UPDATE state SET commits=?"));

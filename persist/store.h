@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file_calls.h"
@@ -74,6 +76,9 @@ class Store : public ChunkStore {
   Status commit() override;
   // Undoes the changes since the last commit.
   Status rollback() override;
+  // What has to be durable before the changes of this store are. Each commit() with changes calls
+  // it first; after its error, the changes are undone. Empty: nothing.
+  void set_before_commit(std::function<Status()> call) { before_commit_ = std::move(call); }
 
   // Pages to remove to make room for `bytes` (KvStore::oldest()). Left out are the pages of pinned
   // chunks, of prompts up to the ends of such chunks' texts, of chains up to leased pages, and of
@@ -109,6 +114,7 @@ class Store : public ChunkStore {
   ChainTable chains_;
   CommitCount commit_count_;
   std::unique_ptr<KvStore> kv_;
+  std::function<Status()> before_commit_;
   int64_t commits_ = 0;
   // A commit failed: its changes may be in the log until another commit replaces them.
   bool uncertain_ = false;

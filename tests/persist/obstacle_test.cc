@@ -15,6 +15,7 @@
 
 #include "base/set_aside.h"
 #include "persist/backup.h"
+#include "persist/chain_states.h"
 #include "persist/fsck.h"
 #include "tests/persist/store_testing.h"
 #include "tests/temporary_folder.h"
@@ -316,6 +317,24 @@ TEST(SetAside, says_why_it_cannot) {
   fs::create_symlink("nowhere", folder.path() / "file.aside2");
   EXPECT_EQ(*set_aside(calls, folder.path(), "file"), "file.aside3");
   EXPECT_EQ(content_of(folder.path() / "file.aside3"), "a");
+}
+
+TEST(Obstacles, in_the_place_of_the_folder_of_states_are_set_aside) {
+  for (const bool link : {false, true}) {
+    const TemporaryFolder folder;
+    auto pages = Store::open(system_file_calls(), folder.path(), testing::test_options());
+    ASSERT_TRUE(ok(pages));
+    const fs::path states = fs::path(folder.path()) / "states";
+    link ? fs::create_symlink("nowhere", states) : void(std::ofstream(states) << "bytes");
+    {
+      const auto opened = ChainStates::open(**pages, testing::test_options().kv);
+      ASSERT_TRUE(ok(opened));
+      ASSERT_EQ((*opened)->findings().size(), 1u);
+      EXPECT_THAT((*opened)->findings()[0].what, HasSubstr("states are computed again"));
+    }
+    EXPECT_TRUE(fs::is_directory(states));
+    EXPECT_TRUE(fs::exists(fs::symlink_status(states.string() + ".aside")));
+  }
 }
 
 }  // namespace
