@@ -29,6 +29,12 @@ wire::LoadPagesDone answer_to(const wire::LoadPages&) {
 wire::PagesLeased answer_to(const wire::LeasePages&) {
   return {};
 }
+wire::StateStored answer_to(const wire::StoreState&) {
+  return {};
+}
+wire::StateLoaded answer_to(const wire::LoadState&) {
+  return {};
+}
 wire::StoredChain answer_to(const wire::ReadChain&) {
   return {};
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/check.h"
+#include "actors/message_digest.h"
 #include "base/checked.h"
 #include "cache/kv_view.h"
 #include "model/kv_page.h"
@@ -28,13 +28,6 @@ constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
 // When the disk's budget is full, 1 / kRoomShare of it is freed at once.
 constexpr uint64_t kRoomShare = 64;
 
-// Our own messages name digests in hex; anything else is a bug.
-Digest digest(const std::string& hex) {
-  const auto parsed = Digest::from_hex(hex);
-  CHECK(parsed.has_value());
-  return *parsed;
-}
-
 // Changes the answer to say that nothing was done: without the commit, everything is undone.
 void refuse(wire::Message& answer, const Error& error) {
   if (auto* ack = std::get_if<wire::StoreAck>(&answer)) ack->error = error;
@@ -42,6 +35,16 @@ void refuse(wire::Message& answer, const Error& error) {
     done->error = error;
     done->removed.clear();
   }
+  if (auto* stored = std::get_if<wire::StateStored>(&answer)) stored->error = error;
+}
+
+// Says that what was written did not reach the disk, unless the answer has an error already.
+void refuse_unwritten(wire::Message& answer) {
+  const Error error = {ErrorCode::kIo, "kv", "a file could not be synchronised"};
+  auto* pages = std::get_if<wire::StorePagesDone>(&answer);
+  auto* state = std::get_if<wire::StateStored>(&answer);
+  if (pages != nullptr && !pages->error) pages->error = error;
+  if (state != nullptr && !state->error) state->error = error;
 }
 
 }  // namespace
@@ -121,13 +124,13 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
       clear_slots(layout_, static_cast<int>(page.token_ids.size()), last.data());
       bytes = last.data();
     }
-    pages.push_back({digest(page.key), page.token_ids, bytes});
+    pages.push_back({message_digest(page.key), page.token_ids, bytes});
     written.push_back(pages.back().key);
   }
   PageRun run;
   run.tenant = store.tenant;
-  run.model = digest(store.model);
-  run.parent = digest(store.parent);
+  run.model = message_digest(store.model);
+  run.parent = message_digest(store.parent);
   run.position = store.position;
   run.page_bytes = layout_.page_bytes();
   run.pages = pages;
@@ -183,7 +186,7 @@ void StoreActor::work(const wire::LoadPages& load, const Send& send) {
     std::vector<PageRead> pages;
     std::vector<Digest> keys;
     for (const wire::ChainPage& page : load.pages) {
-      keys.push_back(digest(page.key));
+      keys.push_back(message_digest(page.key));
       pages.push_back({keys.back(), page.token_ids, arena_->data(page.page)});
     }
     PagesRead read = durable_->kv().read(layout_.page_bytes(), pages, parts_);
@@ -200,8 +203,22 @@ void StoreActor::work(const wire::LoadPages& load, const Send& send) {
 void StoreActor::work(const wire::PrefetchPages& prefetch, const Send&) {
   if (durable_ == nullptr) return;
   std::vector<Digest> keys;
-  for (const std::string& key : prefetch.keys) keys.push_back(digest(key));
+  for (const std::string& key : prefetch.keys) keys.push_back(message_digest(key));
   durable_->kv().prefetch(keys);
+}
+
+void StoreActor::work(const wire::StoreState& store, const Send&) {
+  if (states_ == nullptr) {
+    waiting_.push_back({wire::StateStored{store.job, false, {}}});
+    return;
+  }
+  const Digest key = message_digest(store.key);
+  waiting_.push_back({states_->put(store, key), {key}});
+}
+
+void StoreActor::work(const wire::LoadState& load, const Send& send) {
+  if (states_ != nullptr) return send(states_->load(load));
+  send(wire::StateLoaded{load.job, not_found("state", "is not stored"), {}, 0});
 }
 
 void StoreActor::work(const wire::LeasePages& lease, const Send& send) {
@@ -211,7 +228,7 @@ void StoreActor::work(const wire::LeasePages& lease, const Send& send) {
     leased.error = unsupported("state_dir", "the daemon keeps nothing on disk");
   for (const std::string& key : lease.keys) {
     if (leased.error) break;
-    const auto number = durable_->kv().lease(digest(key), layout_.page_bytes(), parts_);
+    const auto number = durable_->kv().lease(message_digest(key), layout_.page_bytes(), parts_);
     leased.leases.push_back(number.ok() ? *number : wire::PagesLeased::kNone);
     if (number.ok() || number.error().code == ErrorCode::kNotFound) continue;
     if (number.error().code != ErrorCode::kDataCorrupt) leased.error = number.error();
@@ -239,10 +256,11 @@ Status StoreActor::note(const wire::PageUses& uses, const std::vector<wire::Page
   for (size_t i = 0; i < uses.size(); ++i) {
     const wire::PageUse use = uses.at(i);
     RETURN_IF_ERROR(
-        durable_->kv().put_use({digest(use.key), use.tenant, use.chunk_id, use.ends, 0}));
+        durable_->kv().put_use({message_digest(use.key), use.tenant, use.chunk_id, use.ends, 0}));
   }
   for (const wire::PageOwner& owner : owners) {
-    RETURN_IF_ERROR(durable_->kv().put_owner({digest(owner.key), owner.tenant, owner.chunk_id}));
+    RETURN_IF_ERROR(
+        durable_->kv().put_owner({message_digest(owner.key), owner.tenant, owner.chunk_id}));
   }
   return {};
 }
@@ -253,13 +271,13 @@ void StoreActor::work(const wire::StoreChain& chain, const Send&) {
   acknowledge(chain.job,
               chain.token_ids.empty()
                   ? chains.settle(chain.tenant, chain.id)
-                  : chains.put({digest(chain.model), chain.tenant, chain.id, chain.token_ids,
-                                chain.begin, chain.pending, chain.attention}));
+                  : chains.put({message_digest(chain.model), chain.tenant, chain.id,
+                                chain.token_ids, chain.begin, chain.pending, chain.attention}));
 }
 
 void StoreActor::work(const wire::RemovePages& remove, const Send&) {
   std::vector<Digest> keys;
-  for (const std::string& key : remove.keys) keys.push_back(digest(key));
+  for (const std::string& key : remove.keys) keys.push_back(message_digest(key));
   waiting_.push_back(
       acknowledgement(remove.job, durable_ == nullptr ? Status() : durable_->kv().remove(keys)));
   waiting_.back().erases_pages = true;
@@ -269,14 +287,14 @@ void StoreActor::work(const wire::ReadChain& read, const Send& send) {
   wire::StoredChain chain;
   chain.job = read.job;
   if (durable_ != nullptr) {
-    auto stored = durable_->chains().find(digest(read.model), read.tenant, read.id);
+    auto stored = durable_->chains().find(message_digest(read.model), read.tenant, read.id);
     if (stored.ok() && *stored) {
       chain.token_ids = std::move((*stored)->token_ids);
       chain.begin = (*stored)->begin;
       chain.attention = (*stored)->attention;
     } else if (!read.key.empty()) {
-      chain.token_ids = tokens_of_pages(digest(read.key));
-      const auto last = durable_->kv().find(digest(read.key));
+      chain.token_ids = tokens_of_pages(message_digest(read.key));
+      const auto last = durable_->kv().find(message_digest(read.key));
       if (last.ok() && *last) {
         chain.tenant = (*last)->header.tenant;
         chain.attention = (*last)->header.attention;
@@ -350,25 +368,34 @@ void StoreActor::tell_forgotten(const Send& send) {
   };
   tell(durable_->kv().take_forgotten(), /*deleted=*/false);
   tell(durable_->kv().take_deleted(), /*deleted=*/true);
+  if (states_ != nullptr) states_->tell_removed(send);
 }
 
 Status StoreActor::commit(const Send& send) {
-  const Status committed = chunks_.commit();
+  Status committed = states_ == nullptr ? Status() : states_->commit();
+  if (committed.ok()) {
+    committed = chunks_.commit();
+  } else {
+    (void)chunks_.rollback();
+  }
   if (!waiting_.empty()) tidy_ = false;
   std::vector<Digest> unwritten;
   if (durable_ != nullptr) unwritten = durable_->kv().take_unwritten();
+  if (states_ != nullptr) {
+    const std::vector<Digest> states = states_->take_unwritten();
+    unwritten.insert(unwritten.end(), states.begin(), states.end());
+  }
   // Forgotten pages are reported before anybody is told that a chunk is deleted.
   if (durable_ != nullptr) tell_forgotten(send);
   for (Waiting& waiting : std::exchange(waiting_, {})) {
     if (!committed.ok()) refuse(waiting.answer, committed.error());
-    if (auto* done = std::get_if<wire::StorePagesDone>(&waiting.answer)) {
-      const bool lost = std::ranges::any_of(waiting.written, [&](const Digest& key) {
-        return std::ranges::find(unwritten, key) != unwritten.end();
-      });
-      if (lost && !done->error) {
-        done->error = Error{ErrorCode::kIo, "kv", "a file of pages could not be synchronised"};
-      }
-    }
+    const bool lost = std::ranges::any_of(waiting.written, [&](const Digest& key) {
+      return std::ranges::find(unwritten, key) != unwritten.end();
+    });
+    if (lost) refuse_unwritten(waiting.answer);
+    auto* state = std::get_if<wire::StateStored>(&waiting.answer);
+    // Its page may have been removed in the same commit.
+    if (state != nullptr && state->stored) state->stored = states_->contains(waiting.written[0]);
     answer(std::move(waiting), send);
   }
   return committed;
@@ -379,7 +406,9 @@ Status StoreActor::commit(const Send& send) {
 void StoreActor::answer(Waiting&& waiting, const Send& send) {
   auto* ack = std::get_if<wire::StoreAck>(&waiting.answer);
   const bool erased = ack != nullptr && !ack->error && durable_ != nullptr;
-  if (erased && waiting.erases_pages && !durable_->kv().is_clean()) {
+  const bool is_clean =
+      !erased || (durable_->kv().is_clean() && (states_ == nullptr || states_->is_clean()));
+  if (erased && waiting.erases_pages && !is_clean) {
     ack->error = Error{ErrorCode::kIo, "kv",
                        "deleted pages could not be overwritten in their file; the daemon tries "
                        "again"};
@@ -390,12 +419,25 @@ void StoreActor::answer(Waiting&& waiting, const Send& send) {
 }
 
 void StoreActor::forget_more(const Send& send) {
-  const Result<bool> more = durable_->forget_step();
+  const Result<bool> more = forget_step();
   if (more.ok() && *more) return;
   for (wire::Message& message : std::exchange(forgetting_, {})) {
     if (!more.ok()) refuse(message, more.error());
     send(std::move(message));
   }
+}
+
+Result<bool> StoreActor::forget_step() {
+  ASSIGN_OR_RETURN(const bool more, durable_->forget_step());
+  if (more || states_ == nullptr) return more;
+  return states_->forget_step();
+}
+
+Result<bool> StoreActor::compact() {
+  ASSIGN_OR_RETURN(const bool more, durable_->kv().compact(kCompactBytesMax));
+  RETURN_IF_ERROR(durable_->commit());
+  if (more || states_ == nullptr) return more;
+  return states_->compact(kCompactBytesMax);
 }
 
 void StoreActor::tidy(const Send& send) {
@@ -405,12 +447,8 @@ void StoreActor::tidy(const Send& send) {
     return tell_forgotten(send);
   }
   if (durable_ == nullptr || tidy_) return;
-  Result<bool> more = durable_->forget_step();
-  if (more.ok() && !*more) {
-    more = durable_->kv().compact(kCompactBytesMax);
-    const Status committed = durable_->commit();
-    if (!committed.ok()) more = committed.error();
-  }
+  Result<bool> more = forget_step();
+  if (more.ok() && !*more) more = compact();
   if (!more.ok())
     spdlog::warn("the state directory is not tidied up: {}", more.error().to_string());
   tidy_ = !more.ok() || !*more;

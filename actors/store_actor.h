@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "actors/store_states.h"
 #include "actors/store_upkeep.h"
 #include "base/clock.h"
 #include "cache/kv_view.h"
@@ -23,15 +25,18 @@ class StoreActor {
 
   // Keeps only chunks: K and V are not kept, and texts cannot be searched.
   StoreActor(ChunkStore& chunks, const Clock& clock) : chunks_(chunks), clock_(clock) {}
-  // `arena` has the pages that messages name, in this layout. All arguments must outlive the actor.
-  StoreActor(Store& store, const PageArena& arena, const KvLayout& layout, const Clock& clock)
+  // `arena` has the pages that messages name, in this layout. `states` are those of `store`;
+  // nullptr: the model has none. All arguments must outlive the actor.
+  StoreActor(Store& store, const PageArena& arena, const KvLayout& layout, const Clock& clock,
+             StoreStates* states = nullptr)
       : chunks_(store),
         durable_(&store),
         arena_(&arena),
         layout_(layout),
         parts_(parts_of_layers(layout.part_sizes())),
+        states_(states),
         clock_(clock),
-        upkeep_(store) {}
+        upkeep_(std::in_place, store, states == nullptr ? nullptr : &states->store()) {}
 
   // Works on the messages, in their order, and answers them. Reads are answered at once. Changes
   // share one commit, and are answered after it. Messages that are not for the store are dropped.
@@ -51,7 +56,7 @@ class StoreActor {
   // An answer that waits for the commit.
   struct Waiting {
     wire::Message answer;
-    std::vector<Digest> written = {};  // the keys of written pages
+    std::vector<Digest> written = {};  // the keys of written pages, or that of a written state
     bool erases_pages = false;         // the answer says that pages' bytes are erased
     bool erases_text = false;          // the answer says that no byte of a text remains
   };
@@ -66,6 +71,8 @@ class StoreActor {
   void work(const wire::StorePages& store, const Send& send);
   void work(const wire::LoadPages& load, const Send& send);
   void work(const wire::PrefetchPages& prefetch, const Send& send);
+  void work(const wire::StoreState& store, const Send& send);
+  void work(const wire::LoadState& load, const Send& send);
   void work(const wire::LeasePages& lease, const Send& send);
   void work(const wire::ReleaseLeases& release, const Send& send);
   void work(const wire::StoreUses& stored, const Send& send);
@@ -80,16 +87,14 @@ class StoreActor {
   void acknowledge(uint64_t job, const Status& status);
   void answer(Waiting&& waiting, const Send& send);
   void forget_more(const Send& send);
+  Result<bool> forget_step();
+  Result<bool> compact();
   Status append(const wire::StorePages& store, std::vector<Digest>& written,
                 std::vector<std::string>& removed, const Send& send);
   Result<bool> make_room(uint64_t bytes, const Digest& kept, std::vector<std::string>& removed,
                          const Send& send);
-  void send_stored_pages(uint64_t job, const std::string& model, const Send& send);
-  void send_stored_uses(uint64_t job, const Digest& model, const Send& send);
-  void send_pending_chains(uint64_t job, const Digest& model, const Send& send);
   std::vector<int32_t> tokens_of_pages(Digest key);
   Status note(const wire::PageUses& uses, const std::vector<wire::PageOwner>& owners);
-  std::vector<std::string> beginnings_of_others(const Digest& model);
   Status commit(const Send& send);
   void tell_forgotten(const Send& send);
 
@@ -98,6 +103,7 @@ class StoreActor {
   const PageArena* arena_ = nullptr;
   const KvLayout layout_{};
   const std::vector<uint32_t> parts_;  // the sizes of a page's parts on disk
+  StoreStates* const states_ = nullptr;
   const Clock& clock_;
   std::vector<Waiting> waiting_;
   std::vector<wire::Message> forgetting_;  // sent when forget_step() is finished

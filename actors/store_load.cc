@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "actors/message_digest.h"
 #include "actors/store_actor.h"
-#include "base/check.h"
 #include "cache/chain_key.h"
 #include "cache/kv_view.h"
 #include "wire/chunk_size.h"
@@ -20,13 +20,6 @@ constexpr size_t kTextBytesAtOnceMax = size_t{8} << 20;
 constexpr size_t kRowsAtOnceMax = 10'000;
 constexpr size_t kTurnsAtOnceMax = 10'000;
 constexpr size_t kBeginningsMax = 10'000;
-
-// Our own messages name digests in hex; anything else is a bug.
-Digest model_of(const std::string& hex) {
-  const auto parsed = Digest::from_hex(hex);
-  CHECK(parsed.has_value());
-  return *parsed;
-}
 
 size_t text_bytes(const Chunk& chunk) {
   return chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
@@ -83,27 +76,11 @@ void send_settings(uint64_t job, std::vector<Session>&& sessions,
   send(std::move(message));
 }
 
-}  // namespace
-
-void StoreActor::work(const wire::StoreLoad& load, const Send& send) {
-  auto chunks = chunks_.load();
-  auto sessions = chunks_.load_sessions();
-  auto policies = chunks_.load_policies();
-  // If the store cannot be read, the daemon must stop rather than continue with nothing.
-  for (const Status& status : {status_of(chunks), status_of(sessions), status_of(policies)}) {
-    if (!status.ok()) return send(wire::StoreAck{load.job, status.error()});
-  }
-  send_chunks(load.job, *std::move(chunks), send);
-  send_settings(load.job, *std::move(sessions), *std::move(policies), send);
-  send_pending_chains(load.job, model_of(load.model), send);
-  send_stored_pages(load.job, load.model, send);
-}
-
 // An error is not a reason to stop: a chain that is not known is computed when somebody asks for
 // it.
-void StoreActor::send_pending_chains(uint64_t job, const Digest& model, const Send& send) {
-  if (durable_ == nullptr) return;
-  auto chains = durable_->chains().load(model);
+void send_pending_chains(uint64_t job, const Digest& model, Store& store,
+                         const StoreActor::Send& send) {
+  auto chains = store.chains().load(model);
   if (!chains.ok()) {
     return spdlog::warn("chains to compute are not known: {}", chains.error().to_string());
   }
@@ -113,13 +90,9 @@ void StoreActor::send_pending_chains(uint64_t job, const Digest& model, const Se
   }
 }
 
-void StoreActor::send_stored_pages(uint64_t job, const std::string& model, const Send& send) {
-  std::vector<StoredPage> pages;
-  if (durable_ != nullptr) {
-    auto found = durable_->kv().pages(model_of(model));
-    if (!found.ok()) return send(wire::StoreAck{job, found.error()});
-    pages = *std::move(found);
-  }
+// Returns the owners of the pages.
+std::vector<wire::ChainOwner> send_stored_pages(uint64_t job, const std::vector<StoredPage>& pages,
+                                                const StoreActor::Send& send) {
   std::set<std::pair<std::string, AttentionMode>> owners;
   for (size_t next = 0; next < pages.size();) {
     wire::StoredPages message = {job, {}, {}, {}, true};
@@ -131,16 +104,15 @@ void StoreActor::send_stored_pages(uint64_t job, const std::string& model, const
     }
     send(std::move(message));
   }
-  send_stored_uses(job, model_of(model), send);
-  wire::StoredPages last = {job, {}, {}, beginnings_of_others(model_of(model)), false};
-  for (const auto& [tenant, attention] : owners) last.chain_owners.push_back({tenant, attention});
-  send(std::move(last));
+  std::vector<wire::ChainOwner> list;
+  for (const auto& [tenant, attention] : owners) list.push_back({tenant, attention});
+  return list;
 }
 
 // An error is not a reason to stop: pages whose uses are not known are kept longer.
-void StoreActor::send_stored_uses(uint64_t job, const Digest& model, const Send& send) {
-  if (durable_ == nullptr) return;
-  auto uses = durable_->kv().uses(model);
+void send_stored_uses(uint64_t job, const Digest& model, Store& store,
+                      const StoreActor::Send& send) {
+  auto uses = store.kv().uses(model);
   if (!uses.ok()) {
     return spdlog::warn("texts of pages are not known: {}", uses.error().to_string());
   }
@@ -155,13 +127,12 @@ void StoreActor::send_stored_uses(uint64_t job, const Digest& model, const Send&
 }
 
 // These beginnings only explain misses, so an error is not a reason to stop.
-std::vector<std::string> StoreActor::beginnings_of_others(const Digest& model) {
+std::vector<std::string> beginnings_of_others(const Digest& model, Store& store) {
   std::vector<std::string> beginnings;
-  if (durable_ == nullptr) return beginnings;
-  const auto models = durable_->kv().models();
+  const auto models = store.kv().models();
   for (const ModelRecord& other : models.ok() ? *models : std::vector<ModelRecord>()) {
     if (other.digest == model) continue;
-    const auto pages = durable_->kv().pages(other.digest);
+    const auto pages = store.kv().pages(other.digest);
     for (const StoredPage& page : pages.ok() ? *pages : std::vector<StoredPage>()) {
       const KvPageHeader& header = page.header;
       if (header.position > 0 || beginnings.size() >= kBeginningsMax) break;
@@ -170,6 +141,30 @@ std::vector<std::string> StoreActor::beginnings_of_others(const Digest& model) {
     }
   }
   return beginnings;
+}
+
+}  // namespace
+
+void StoreActor::work(const wire::StoreLoad& load, const Send& send) {
+  auto chunks = chunks_.load();
+  auto sessions = chunks_.load_sessions();
+  auto policies = chunks_.load_policies();
+  // If the store cannot be read, the daemon must stop rather than continue with nothing.
+  for (const Status& status : {status_of(chunks), status_of(sessions), status_of(policies)}) {
+    if (!status.ok()) return send(wire::StoreAck{load.job, status.error()});
+  }
+  send_chunks(load.job, *std::move(chunks), send);
+  send_settings(load.job, *std::move(sessions), *std::move(policies), send);
+  if (durable_ == nullptr) return send(wire::StoredPages{load.job, {}, {}, {}, false});
+  const Digest model = message_digest(load.model);
+  auto pages = durable_->kv().pages(model);
+  if (!pages.ok()) return send(wire::StoreAck{load.job, pages.error()});
+  send_pending_chains(load.job, model, *durable_, send);
+  wire::StoredPages last = {load.job, {}, {}, beginnings_of_others(model, *durable_), false};
+  last.chain_owners = send_stored_pages(load.job, *pages, send);
+  send_stored_uses(load.job, model, *durable_, send);
+  if (states_ != nullptr) states_->send_stored(load.job, model, send);
+  send(std::move(last));
 }
 
 }  // namespace cascade

@@ -12,18 +12,16 @@ namespace {
 constexpr uint64_t kStepBytes = uint64_t{16} << 20;
 constexpr size_t kFindingsMax = 1000;  // the most in one answer
 
-wire::FsckReply reply_of(const Fsck& fsck) {
-  wire::FsckReply reply;
-  for (Fsck::Found& found : fsck.found()) {
+// Adds what the check has found. `of` comes before the places.
+void add(const Fsck& fsck, const std::string& of, wire::FsckReply& reply) {
+  for (const Fsck::Found& found : fsck.found()) {
     ++reply.found;
     if (!found.repaired) ++reply.left;
     if (reply.findings.size() == kFindingsMax) continue;
-    reply.findings.push_back(
-        {std::move(found.finding.where), std::move(found.finding.what), found.repaired});
+    reply.findings.push_back({of + found.finding.where, found.finding.what, found.repaired});
   }
-  reply.pages = static_cast<int64_t>(fsck.pages());
-  reply.bytes = static_cast<int64_t>(fsck.bytes());
-  return reply;
+  reply.pages += static_cast<int64_t>(fsck.pages());
+  reply.bytes += static_cast<int64_t>(fsck.bytes());
 }
 
 wire::BackupReply copied(const KvCounters& counters) {
@@ -53,7 +51,10 @@ void StoreUpkeep::start(const wire::StoreCheck& check, const Send& send) {
   const Status status = check_start(check.request.state_dir);
   if (!status.ok()) return send(wire::StoreChecked{check.job, status.error(), {}});
   job_ = check.job;
-  fsck_.emplace(store_, check.request.repair);
+  repairs_ = check.request.repair;
+  checks_states_ = false;
+  checked_ = {};
+  fsck_.emplace(store_, repairs_);
 }
 
 void StoreUpkeep::start(const wire::StoreBackup& backup, const Send& send) {
@@ -75,13 +76,19 @@ void StoreUpkeep::step(const Send& send) {
 void StoreUpkeep::step_check(const Send& send) {
   const auto more = fsck_->step(kStepBytes);
   if (more.ok() && *more) return;
+  if (more.ok()) add(*fsck_, checks_states_ ? "states: " : "", checked_);
+  if (more.ok() && !checks_states_ && states_ != nullptr) {
+    checks_states_ = true;
+    fsck_.emplace(*states_, repairs_);
+    return;
+  }
+  for (const wire::FsckFinding& finding : checked_.findings) {
+    spdlog::warn("{}: {}{}", finding.where, finding.what, finding.repaired ? " (repaired)" : "");
+  }
   wire::StoreChecked answer;
   answer.job = job_;
   if (more.ok()) {
-    answer.reply = reply_of(*fsck_);
-    for (const wire::FsckFinding& finding : answer.reply.findings) {
-      spdlog::warn("{}: {}{}", finding.where, finding.what, finding.repaired ? " (repaired)" : "");
-    }
+    answer.reply = std::move(checked_);
   } else {
     answer.error = more.error();
   }

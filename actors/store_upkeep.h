@@ -19,11 +19,13 @@ class StoreUpkeep {
  public:
   using Send = std::function<void(wire::Message)>;
 
-  // `store` must outlive this.
-  explicit StoreUpkeep(Store& store) : store_(store) {}
+  // `states` is the store of recurrent states beside `store`; nullptr: there is none. Both must
+  // outlive this.
+  explicit StoreUpkeep(Store& store, Store* states = nullptr) : store_(store), states_(states) {}
 
-  // Begins a check or backup, or answers why not: kConflict if one is under way, or if the state
-  // directory is not the one that the request names; errors of Backup::begin().
+  // Begins a check of both stores or a backup of the first, or answers why not: kConflict if one is
+  // under way, or if the state directory is not the one that the request names; errors of
+  // Backup::begin().
   void start(const wire::StoreCheck& check, const Send& send);
   void start(const wire::StoreBackup& backup, const Send& send);
 
@@ -38,8 +40,12 @@ class StoreUpkeep {
   void step_backup(const Send& send);
 
   Store& store_;
+  Store* const states_;
   uint64_t job_ = 0;
   std::optional<Fsck> fsck_;
+  bool checks_states_ = false;  // fsck_ is that of states_
+  bool repairs_ = false;
+  wire::FsckReply checked_;  // what a check has found so far
   std::unique_ptr<Backup> backup_;
   wire::BackupReply before_;  // what the store had copied before this backup
 };

@@ -17,7 +17,7 @@ enum class MissReason {
   kDeleted,     // the part was known, and was removed with its deleted chunk
   kExpired,     // the part was known, and was removed with its chunk, which expired
   kOtherModel,  // the part is on disk, but for another model, or other types of weights or KV
-  kNoState,     // K and V are in memory, but no recurrent state from which to go on
+  kNoState,     // K and V are there, but no recurrent state from which to go on
   kReuseOff,    // the request asked for no reuse
 };
 

@@ -27,15 +27,20 @@ ChainSequence::~ChainSequence() {
   finish(0);
 }
 
-std::optional<PageIndex> ChainSequence::allocate_page() {
-  auto page = pool_.allocate();
-  while (!page && index_.evict_one()) page = pool_.allocate();
+std::optional<PageIndex> allocate_page(ChainIndex& index, PagePool& pool, const PageArena& arena,
+                                       TenantId tenant) {
+  auto page = pool.allocate();
+  while (!page && index.evict_one()) page = pool.allocate();
   if (!page) return std::nullopt;
   // Clears another tenant's K and V before this tenant's are written to the page. Otherwise those
   // old bytes could reach the disk with the page.
-  if (pool_.change_owner(*page, tenant_)) arena_.discard(*page);
-  arena_.set_indexed(*page, false);
+  if (pool.change_owner(*page, tenant)) arena.discard(*page);
+  arena.set_indexed(*page, false);
   return page;
+}
+
+std::optional<PageIndex> ChainSequence::allocate_page() {
+  return cascade::allocate_page(index_, pool_, arena_, tenant_);
 }
 
 int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bool observed) {

@@ -137,4 +137,9 @@ class ChainSequence {
   bool finished_ = false;
 };
 
+// Returns a page of memory for K and V of the tenant, with one reference, and evicts pages where
+// needed. What others have left in it cannot be read. nullopt: every page is in use.
+std::optional<PageIndex> allocate_page(ChainIndex& index, PagePool& pool, const PageArena& arena,
+                                       TenantId tenant);
+
 }  // namespace cascade

@@ -33,6 +33,10 @@ void DiskIndex::remove(const Digest& key) {
   if (siblings->second.keys.empty()) children_.erase(siblings);
 }
 
+bool DiskIndex::is_short(const Digest& key) const {
+  return pages_.at(key).tokens < kPageTokens;
+}
+
 DiskIndex::Match DiskIndex::match(const Digest& from, const Digest* tenant,
                                   std::span<const int32_t> tokens) const {
   Match match;

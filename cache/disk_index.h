@@ -25,6 +25,8 @@ class DiskIndex {
   void remove(const Digest& key);
   bool contains(const Digest& key) const { return pages_.contains(key); }
   size_t size() const { return pages_.size(); }
+  // Whether the page, which is there, has fewer than 64 tokens.
+  bool is_short(const Digest& key) const;
 
   // The longest part of a chain that is on disk.
   struct Match {
@@ -34,6 +36,11 @@ class DiskIndex {
   // Matches `tokens`, which come after the page or root `from`. `tenant` is that of chain_key() for
   // the first page.
   Match match(const Digest& from, const Digest* tenant, std::span<const int32_t> tokens) const;
+
+  // The longest page of fewer than 64 tokens after `parent` whose tokens are the beginning of
+  // `tokens`; nullopt: none. `tenant` as for match().
+  std::optional<Match> short_page(const Digest& parent, const Digest* tenant,
+                                  std::span<const int32_t> tokens) const;
 
   // The keys of a chain's pages, one for each page, including the pages after a missing one, which
   // match() does not find. Parameters as for match(). For a whole page that is missing, the key is
@@ -66,11 +73,6 @@ class DiskIndex {
     std::vector<Digest> keys;
     std::map<int32_t, int> short_pages;  // of fewer than 64 tokens: how many of each length
   };
-
-  // The longest short page after `parent` whose tokens are the beginning of `tokens`; nullopt:
-  // none.
-  std::optional<Match> short_page(const Digest& parent, const Digest* tenant,
-                                  std::span<const int32_t> tokens) const;
 
   std::unordered_map<Digest, Page> pages_;
   std::unordered_map<Digest, Children> children_;  // by parent

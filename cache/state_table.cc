@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <utility>
+#include <tuple>
 
 #include "base/check.h"
 #include "cache/chain_node.h"
@@ -54,15 +54,35 @@ Tokens StateTable::reusable(TenantId tenant, Tokens tokens) const {
   return tokens.first(static_cast<size_t>(find(tenant, tokens).tokens));
 }
 
-void StateTable::touch(Slot slot, int64_t now_us) {
+StateTable::Checkpoint* StateTable::in_slot(Slot slot) {
   for (auto& [page, checkpoints] : by_page_) {
-    for (Checkpoint& checkpoint : checkpoints) {
-      if (checkpoint.slot != slot) continue;
-      checkpoint.last_used_us = now_us;
-      checkpoint.worth = Worth::kEnd;
-      return;
+    const auto found = std::ranges::find(checkpoints, slot, &Checkpoint::slot);
+    if (found != checkpoints.end()) return &*found;
+  }
+  return nullptr;
+}
+
+void StateTable::touch(Slot slot, int64_t now_us) {
+  Checkpoint* const checkpoint = in_slot(slot);
+  if (checkpoint == nullptr) return;
+  checkpoint->last_used_us = now_us;
+  checkpoint->worth = Worth::kEnd;
+  checkpoint->is_stored = false;
+  ++unstored_changes_;
+}
+
+void StateTable::visit_unstored(const std::function<bool(const Unstored&)>& visit) const {
+  for (const auto& [page, checkpoints] : by_page_) {
+    for (const Checkpoint& c : checkpoints) {
+      if (c.is_stored || c.worth < Worth::kEnd) continue;
+      if (!visit({page, c.tenant, c.tail, c.slot})) return;
     }
   }
+}
+
+void StateTable::mark_stored(Slot slot) {
+  Checkpoint* const checkpoint = in_slot(slot);
+  if (checkpoint != nullptr) checkpoint->is_stored = true;
 }
 
 bool StateTable::keep(TenantId tenant, Tokens tokens, Slot slot, Worth worth, int64_t now_us) {
@@ -78,11 +98,13 @@ bool StateTable::keep(TenantId tenant, Tokens tokens, Slot slot, Worth worth, in
     if (!is_same) continue;
     known.last_used_us = std::max(known.last_used_us, now_us);
     known.worth = std::max(known.worth, worth);
+    ++unstored_changes_;
     return true;
   }
   retain(slot);
   here.push_back({tenant, {tail.begin(), tail.end()}, slot, worth, now_us});
   ++counts_.checkpoints;
+  ++unstored_changes_;
   return true;
 }
 
@@ -99,33 +121,44 @@ void StateTable::drop_if(const Drops& drops) {
   }
 }
 
-bool StateTable::is_in_index(const Digest& page, const Checkpoint& checkpoint) const {
+// Returns the node that has the checkpoint's last tokens; nullptr if the index has none.
+const ChainIndex::Node* StateTable::node_of(const Digest& page,
+                                            const Checkpoint& checkpoint) const {
   const ChainIndex::Node* const root = index_.root();
   const ChainIndex::Node* const node = page == key_of(root) ? root : index_.find(page);
-  if (node == nullptr) return false;
-  return checkpoint.tail.empty() ||
-         child_with_prefix(node, checkpoint.tenant, checkpoint.tail) != nullptr ||
-         child_with_prefix(node, kPublic, checkpoint.tail) != nullptr;
+  if (node == nullptr || checkpoint.tail.empty()) return node;
+  const ChainIndex::Node* const own = child_with_prefix(node, checkpoint.tenant, checkpoint.tail);
+  return own != nullptr ? own : child_with_prefix(node, kPublic, checkpoint.tail);
 }
 
 void StateTable::sweep() {
   if (losses_swept_ == index_.losses()) return;
   losses_swept_ = index_.losses();
-  drop_if([this](const Digest& page, const Checkpoint& c) { return !is_in_index(page, c); });
+  drop_if([this](const Digest& page, const Checkpoint& c) { return node_of(page, c) == nullptr; });
 }
 
 void StateTable::drop(Slot slot) {
   drop_if([&](const Digest&, const Checkpoint& c) { return c.slot == slot; });
 }
 
+bool StateTable::is_pinned(const Digest& page, const Checkpoint& checkpoint) const {
+  if (index_.pinned_count() == 0 || checkpoint.worth == Worth::kWaypoint) return false;
+  const ChainIndex::Node* const node = node_of(page, checkpoint);
+  return node != nullptr && node->pins > 0;
+}
+
 // Returns the checkpoint to drop first, out of those whose slots no sequence uses; nullptr: none.
 const StateTable::Checkpoint* StateTable::least_worth() const {
   const Checkpoint* least = nullptr;
-  const auto order = [](const Checkpoint& c) { return std::pair(c.worth, c.last_used_us); };
+  std::tuple<bool, Worth, int64_t> lowest;
   for (const auto& [page, checkpoints] : by_page_) {
     for (const Checkpoint& checkpoint : checkpoints) {
       if (is_shared(checkpoint.slot)) continue;
-      if (least == nullptr || order(checkpoint) < order(*least)) least = &checkpoint;
+      const std::tuple order(is_pinned(page, checkpoint), checkpoint.worth,
+                             checkpoint.last_used_us);
+      if (least != nullptr && order >= lowest) continue;
+      least = &checkpoint;
+      lowest = order;
     }
   }
   return least;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -64,12 +65,29 @@ class StateTable {
   // the chain has a checkpoint there. False if the index does not have all of `tokens` in memory.
   bool keep(TenantId tenant, std::span<const int32_t> tokens, Slot slot, Worth worth,
             int64_t now_us);
+  // A checkpoint that is not known to be on disk: the state after the page or root `page` and
+  // `tail`, fewer tokens than a page has.
+  struct Unstored {
+    const Digest& page;
+    TenantId tenant;
+    std::span<const int32_t> tail;
+    Slot slot;
+  };
+  // Gives checkpoints of Worth::kEnd to `visit`, as long as it returns true. `visit` must not
+  // change the table.
+  void visit_unstored(const std::function<bool(const Unstored&)>& visit) const;
+  // Changes whenever visit_unstored() may give a checkpoint that it has not given before.
+  uint64_t unstored_changes() const { return unstored_changes_; }
+  // Notes that the checkpoint in this slot is on disk. The note ends when a sequence begins with
+  // the checkpoint: then it is worth writing once more, if the disk has lost it.
+  void mark_stored(Slot slot);
+
   // Drops the checkpoints whose tokens the index does not have any more.
   void sweep();
 
   // Returns a slot with one reference, whose memory may hold anything. If none is free, drops the
-  // checkpoint that has been unused for longest, waypoints first; only waypoints if `most` says so.
-  // nullopt: there is none that no sequence uses.
+  // checkpoint that has been unused for longest: waypoints first, and those of pinned chains last;
+  // only waypoints if `most` says so. nullopt: there is none that no sequence uses.
   std::optional<Slot> allocate(Worth most = Worth::kEnd);
   // Whether a sequence can begin: allocate() would return a slot, or no states are needed.
   bool has_room() const;
@@ -93,20 +111,24 @@ class StateTable {
     Slot slot;
     Worth worth;
     int64_t last_used_us;
+    bool is_stored = false;
   };
   using Checkpoints = std::vector<Checkpoint>;
 
   std::vector<const Checkpoint*> reached(const Digest& page, TenantId tenant,
                                          std::span<const int32_t> tokens) const;
+  Checkpoint* in_slot(Slot slot);
   template <class Drops>
   void drop_if(const Drops& drops);
   const Checkpoint* least_worth() const;
-  bool is_in_index(const Digest& page, const Checkpoint& checkpoint) const;
+  const ChainIndex::Node* node_of(const Digest& page, const Checkpoint& checkpoint) const;
+  bool is_pinned(const Digest& page, const Checkpoint& checkpoint) const;
 
   const ChainIndex& index_;
   PagePool pool_;
   std::unordered_map<Digest, Checkpoints> by_page_;  // by the last whole page before them, or root
   uint64_t losses_swept_ = 0;                        // ChainIndex::losses() at the last sweep
+  uint64_t unstored_changes_ = 0;
   Counts counts_;
 };
 

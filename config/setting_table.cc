@@ -141,6 +141,11 @@ constexpr Setting kSettings[] = {
      "unused for longest are removed, except those that pinned chunks need",
      "This is room for 80,000 tokens of a model with 128 KiB for each token; the texts "
      "of chunks take little more."},
+    {"max-state-disk", Kind::kSize, kMemory, "10G", "", "", 0, 0, false,
+     "the most disk space for states of recurrent layers in the state directory; beyond it, those "
+     "that have been unused for longest are removed, except those at the ends of pinned chains",
+     "A conversation with such a model goes on after a restart from a state on disk. A turn of it "
+     "keeps up to three."},
     {"eviction", Kind::kChoice, kMemory, "hybrid", "", "lru, lfu, priority, hybrid, adaptive", 0, 0,
      false, "which pages are evicted first when memory is full",
      "hybrid weighs recency, use, priority and what a page costs to compute "

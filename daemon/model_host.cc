@@ -79,6 +79,33 @@ Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const st
   return opened;
 }
 
+// Opens the states of recurrent layers in the state directory. nullptr if the model has none and
+// none of another model are there: deletes would have to remove those, too.
+Result<std::unique_ptr<ChainStates>> open_states(const DaemonOptions& options, Store* store,
+                                                 const PageArena* slots) {
+  if (store == nullptr || (slots == nullptr && !ChainStates::exists(*store))) {
+    return std::unique_ptr<ChainStates>();
+  }
+  KvOptions kv;
+  kv.disk_bytes_max = static_cast<uint64_t>(options.state_disk_bytes_max);
+  // Compaction works on whole files.
+  kv.file_bytes_max = std::clamp<uint64_t>(kv.disk_bytes_max / 8, 1, kv.file_bytes_max);
+  auto opened = ChainStates::open(*store, kv);
+  if (!opened.ok()) return opened;
+  for (const Finding& finding : (*opened)->findings()) {
+    spdlog::warn("{}: {}", finding.where, finding.what);
+  }
+  // A state has a block before it, and so have two files: that in use and one that replaces it.
+  const uint64_t needed = slots == nullptr ? 0 : slots->page_bytes() + 4 * kKvBlockBytes;
+  if (kv.disk_bytes_max < needed) {
+    spdlog::warn(
+        "max_state_disk has no room for a state of this model, which takes {} KiB: after "
+        "a restart, conversations are computed again",
+        slots->page_bytes() >> 10);
+  }
+  return opened;
+}
+
 // When types change, chunks stay valid, but their K and V do not. This is said once, at the first
 // start with the new types, so that a user who did not mean to change them can go back.
 Status say_what_is_not_used(Store& store, const ModelRecord& now, const Model& model,
@@ -156,25 +183,26 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
   log_model(*model, arena, options);
   if (store) RETURN_IF_ERROR(note_model(*store, *model, options, place.model));
-  return std::unique_ptr<ModelHost>(
-      new ModelHost(options, place, context, compute, std::move(model),
-                    {std::move(arena), std::move(states)}, std::move(store)));
+  ASSIGN_OR_RETURN(std::unique_ptr<ChainStates> stored_states,
+                   open_states(options, store.get(), states ? &*states : nullptr));
+  return std::unique_ptr<ModelHost>(new ModelHost(
+      options, place, context, compute, std::move(model), {std::move(arena), std::move(states)},
+      {std::move(store), std::move(stored_states)}));
 }
 
 ModelHost::ModelHost(const DaemonOptions& options, const Place& place, ZmqContext& context,
-                     Compute& compute, std::unique_ptr<Model> model, Arenas arenas,
-                     std::unique_ptr<Store> store)
+                     Compute& compute, std::unique_ptr<Model> model, Arenas arenas, Disk disk)
     : options_(options),
       label_(place.label),
       context_(context),
       compute_(compute),
       model_(std::move(model)),
       arenas_(std::move(arenas)),
-      store_(std::move(store)),
-      files_(store_ == nullptr ? nullptr
-                               : std::make_unique<KvPartFiles>(system_file_calls(),
-                                                               store_->directory().kv_folder(),
-                                                               store_->kv().leases())),
+      disk_(std::move(disk)),
+      files_(disk_.store == nullptr ? nullptr
+                                    : std::make_unique<KvPartFiles>(
+                                          system_file_calls(), disk_.store->directory().kv_folder(),
+                                          disk_.store->kv().leases())),
       engine_(*model_, arenas_.pages, compute.pool, static_cast<size_t>(options.grammar_bytes_max),
               files_.get(), arenas_.states ? &*arenas_.states : nullptr),
       health_(std::make_shared<HostHealth>(model_->name, label_, compute.layers)),
@@ -217,7 +245,7 @@ std::string ModelHost::actor(const std::string& name) const {
 
 void ModelHost::run_scheduler_actor(uint64_t incarnation) {
   // An earlier incarnation leased pages that this one does not know of.
-  if (store_) store_->kv().leases().release_all();
+  if (disk_.store) disk_.store->kv().leases().release_all();
   run_scheduler(
       context_, scheduler_options(incarnation), *model_, arenas_.pages, system_clock(),
       {[this](const SchedulerLoad& load) { on_tick(load); }, [this] { return take_limits(); }});
@@ -242,11 +270,18 @@ void ModelHost::start_worker(
 void ModelHost::run_store(uint64_t incarnation) {
   // The scheduler repeats the changes that an earlier incarnation of the store did not commit, so
   // they are undone here.
-  ChunkStore& chunks = store_ ? static_cast<ChunkStore&>(*store_) : memory_store_;
-  const Status undone = chunks.rollback();
+  ChunkStore& chunks = disk_.store ? static_cast<ChunkStore&>(*disk_.store) : memory_store_;
+  Status undone = chunks.rollback();
+  if (undone.ok() && disk_.states) undone = disk_.states->rollback();
   if (!undone.ok()) throw std::runtime_error(undone.error().to_string());
-  StoreActor actor = store_ ? StoreActor(*store_, arenas_.pages, model_->kv_layout, system_clock())
-                            : StoreActor(memory_store_, system_clock());
+  std::optional<StoreStates> states;
+  if (disk_.states) {
+    states.emplace(*disk_.states, arenas_.states ? &*arenas_.states : nullptr, arenas_.pages,
+                   model_->kv_layout, system_clock());
+  }
+  StoreActor actor = disk_.store ? StoreActor(*disk_.store, arenas_.pages, model_->kv_layout,
+                                              system_clock(), states ? &*states : nullptr)
+                                 : StoreActor(memory_store_, system_clock());
   run_batch_worker(context_, kStoreActor, incarnation,
                    [&](const std::vector<wire::Message>& batch, const Send& send) {
                      const WorkMeter::Piece piece(health_->store);
@@ -274,17 +309,18 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   scheduler.attention = options_.attention;
   scheduler.max_pinned = options_.max_pinned;
   scheduler.chunk_memory_ratio = options_.chunk_memory_ratio;
-  scheduler.keep_pages = store_ != nullptr;
+  scheduler.keep_pages = disk_.store != nullptr;
+  scheduler.keep_states = disk_.states != nullptr && arenas_.states.has_value();
   scheduler.states = arenas_.states ? &*arenas_.states : nullptr;
-  if (store_) {
-    const KvOptions& kv = store_->kv().options();
+  if (disk_.store) {
+    const KvOptions& kv = disk_.store->kv().options();
     scheduler.disk.page_bytes =
         static_cast<int64_t>(kv_record_bytes(parts_of_layers(model_->kv_layout.part_sizes())));
     // Each file has a block before its pages.
     const uint64_t files = kv.disk_bytes_max / kv.file_bytes_max + 1;
     scheduler.disk.bytes_max = static_cast<int64_t>(
         kv.disk_bytes_max - std::min(kv.disk_bytes_max, files * kKvBlockBytes));
-    scheduler.disk.free_bytes = [folder = store_->directory().kv_folder(),
+    scheduler.disk.free_bytes = [folder = disk_.store->directory().kv_folder(),
                                  reserve = kv.free_bytes_min] {
       uint64_t bytes = 0;
       if (system_file_calls().free_bytes(folder, bytes) != 0) return INT64_MAX / 2;  // not known

@@ -16,6 +16,7 @@
 #include "daemon/health.h"
 #include "daemon/options.h"
 #include "model/model.h"
+#include "persist/chain_states.h"
 #include "persist/kv_part_files.h"
 #include "persist/memory_store.h"
 #include "persist/store.h"
@@ -72,8 +73,14 @@ class ModelHost {
     std::optional<PageArena> states;  // of recurrent layers; nullopt: the model needs none
   };
 
+  // What outlives the process.
+  struct Disk {
+    std::unique_ptr<Store> store;         // nullptr: nothing
+    std::unique_ptr<ChainStates> states;  // nullptr: no states
+  };
+
   ModelHost(const DaemonOptions& options, const Place& place, ZmqContext& context, Compute& compute,
-            std::unique_ptr<Model> model, Arenas arenas, std::unique_ptr<Store> store);
+            std::unique_ptr<Model> model, Arenas arenas, Disk disk);
   void start_worker(const char* name,
                     std::function<std::optional<wire::Message>(const wire::Message&)> handle);
   void run_scheduler_actor(uint64_t incarnation);
@@ -89,9 +96,9 @@ class ModelHost {
   Compute& compute_;
   const std::unique_ptr<Model> model_;
   Arenas arenas_;
-  const std::unique_ptr<Store> store_;        // nullptr: nothing outlives the process
-  MemoryStore memory_store_;                  // used in place of store_
-  const std::unique_ptr<KvPartFiles> files_;  // nullptr if store_ is
+  const Disk disk_;
+  MemoryStore memory_store_;                  // used in place of disk_.store
+  const std::unique_ptr<KvPartFiles> files_;  // nullptr if disk_.store is
   Engine engine_;
   const std::shared_ptr<HostHealth> health_;
   std::mutex options_mutex_;

@@ -134,6 +134,7 @@ const std::map<std::string_view, Take>& takers() {
       {"state-memory", [](O& o, const V& v) { o.state_bytes_max = size_of(v); }},
       {"grammar-memory", [](O& o, const V& v) { o.grammar_bytes_max = size_of(v); }},
       {"max-disk", [](O& o, const V& v) { o.disk_bytes_max = size_of(v); }},
+      {"max-state-disk", [](O& o, const V& v) { o.state_disk_bytes_max = size_of(v); }},
       {"eviction", [](O& o, const V& v) { o.eviction = *eviction_policy_from_string(text_of(v)); }},
       {"think-policy",
        [](O& o, const V& v) { o.think_policy = *think_policy_from_string(text_of(v)); }},

@@ -53,9 +53,10 @@ struct DaemonOptions {
   Isa isa = Isa::kScalar;
   int threads = 1;
   int64_t kv_bytes_max = 0;
-  int64_t state_bytes_max = 0;                    // of recurrent layers, of each loaded model
-  int64_t grammar_bytes_max = int64_t{64} << 20;  // of each loaded model
-  int64_t disk_bytes_max = int64_t{10} << 30;     // of KV pages in state_dir
+  int64_t state_bytes_max = 0;                       // of recurrent layers, of each loaded model
+  int64_t grammar_bytes_max = int64_t{64} << 20;     // of each loaded model
+  int64_t disk_bytes_max = int64_t{10} << 30;        // of KV pages in state_dir
+  int64_t state_disk_bytes_max = int64_t{10} << 30;  // of recurrent states in state_dir
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
   AttentionChoice attention;        // of requests that name none

@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "wire/actor_fields.h"
 #include "wire/field_reader.h"
 #include "wire/field_writer.h"
 #include "wire/message_size.h"
 #include "wire/reply_fields.h"
 #include "wire/request_fields.h"
 #include "wire/request_rules.h"
+#include "wire/store_fields.h"
 
 namespace cascade::wire {
 namespace {

@@ -9,6 +9,7 @@
 #include "wire/actor_messages.h"
 #include "wire/reply_messages.h"
 #include "wire/request_messages.h"
+#include "wire/store_messages.h"
 
 namespace cascade::wire {
 
@@ -28,7 +29,8 @@ using AnyMessage = std::variant<
     LoadPages, LoadPagesDone, RemovePages, StoredPages, PrefetchPages, StoreUses, StoreChain,
     PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck, StoreChecked,
     StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete, StorePolicy,
-    StoredSettings, ClientGone, LeasePages, PagesLeased, ReleaseLeases>;
+    StoredSettings, ClientGone, LeasePages, PagesLeased, ReleaseLeases, StoreState, StateStored,
+    LoadState, StateLoaded, StatesForgotten>;
 
 template <class M, class T>
 inline constexpr size_t kTypeIn = 0;

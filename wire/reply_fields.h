@@ -11,6 +11,18 @@ void fields(A& a, M& m) {
   a.required("version", m.version);
 }
 
+template <class A, Is<StateStats> M>
+void fields(A& a, M& m) {
+  a.required("state_bytes", m.state_bytes);
+  a.required("states_max", m.states_max);
+  a.required("states_used", m.states_used);
+  a.required("states_kept", m.states_kept);
+  a.required("states_dropped", m.states_dropped);
+  a.required("on_disk", m.on_disk);
+  a.required("written", m.written);
+  a.required("loaded", m.loaded);
+}
+
 template <class A, Is<StatusReply> M>
 void fields(A& a, M& m) {
   a.required("version", m.version);
@@ -32,6 +44,7 @@ void fields(A& a, M& m) {
   a.required("kv_bytes_per_token", m.kv_bytes_per_token);
   a.optional("kv_disk_bytes", m.kv_disk_bytes);
   a.optional("kv_disk_bytes_max", m.kv_disk_bytes_max);
+  a.optional("states", m.states);
   a.optional("attention", m.attention);
   a.optional("sequence_tokens_max", m.sequence_tokens_max);
   a.required("requests_running", m.requests_running);
@@ -238,6 +251,7 @@ void fields(A& a, M& m) {
   a.required("pages_of_tenant", m.pages_of_tenant);
   a.optional("cache", m.cache);
   a.optional("disk", m.disk);
+  a.optional("states", m.states);
 }
 
 template <class A, Is<FsckFinding> M>

@@ -19,6 +19,18 @@ struct Pong {
   std::string version;
 };
 
+// States of recurrent layers, of a model that has such layers. Counts are since the start.
+struct StateStats {
+  int64_t state_bytes = 0;     // of each
+  int64_t states_max = 0;      // that memory has room for (--state-memory)
+  int64_t states_used = 0;     // kept ones, those of running requests, and those being read
+  int64_t states_kept = 0;     // in memory: prompts can go on from them
+  int64_t states_dropped = 0;  // kept ones that left memory to make room
+  int64_t on_disk = 0;
+  int64_t written = 0;  // to disk
+  int64_t loaded = 0;   // from disk
+};
+
 // Sizes are in bytes; counts are since the start.
 struct StatusReply {
   std::string version;
@@ -44,7 +56,8 @@ struct StatusReply {
   // nothing is kept there, or the tenant is not "local".
   std::optional<int64_t> kv_disk_bytes = {};
   std::optional<int64_t> kv_disk_bytes_max = {};
-  std::string attention = {};  // the mode of requests that name none
+  std::optional<StateStats> states = {};  // unset: there are none, or the tenant is not "local"
+  std::string attention = {};             // the mode of requests that name none
   // The most tokens that a new prompt and its answer may have in this mode, in memory or, if the
   // mode reads the disk, there. 0: the tenant is not told.
   int64_t sequence_tokens_max = 0;
@@ -242,14 +255,15 @@ struct DiskStats {
   int64_t load_bytes_per_s = 0;  // measured lately; 0: not yet
 };
 
-// A tenant other than "local" sees only its own chunks, and neither `cache` nor `disk`.
+// A tenant other than "local" sees only its own chunks, and not `cache`, `disk` and `states`.
 struct StatsReply {
   std::vector<ChunkGroup> groups;  // by tenant and type
   int64_t chunks_max = 0;          // the limits of one tenant
   int64_t text_bytes_max = 0;
   int64_t pages_of_tenant = 0;  // of the asking tenant
   std::optional<CacheStats> cache;
-  std::optional<DiskStats> disk;  // if K and V are kept there
+  std::optional<DiskStats> disk;     // if K and V are kept there
+  std::optional<StateStats> states;  // if the model has recurrent layers
 };
 
 struct FsckFinding {

@@ -95,6 +95,24 @@ void add_stats(MetricsText& out, const wire::StatsReply& stats) {
     out.counter("cascaded_checksum_failures_total", "KV pages on disk that were damaged",
                 static_cast<double>(disk.pages_bad));
   }
+  if (stats.states) {
+    const wire::StateStats& states = *stats.states;
+    out.gauge("cascaded_states", "States of recurrent layers in memory, also of running requests",
+              static_cast<double>(states.states_used));
+    out.gauge("cascaded_states_max", "States that memory has room for",
+              static_cast<double>(states.states_max));
+    out.gauge("cascaded_state_bytes", "Bytes of one state",
+              static_cast<double>(states.state_bytes));
+    out.gauge("cascaded_states_kept", "States in memory that prompts can go on from",
+              static_cast<double>(states.states_kept));
+    out.counter("cascaded_states_dropped_total", "Kept states that left memory to make room",
+                static_cast<double>(states.states_dropped));
+    out.gauge("cascaded_disk_states", "States on disk", static_cast<double>(states.on_disk));
+    out.counter("cascaded_disk_states_written_total", "States written to disk",
+                static_cast<double>(states.written));
+    out.counter("cascaded_disk_states_loaded_total", "States read from disk",
+                static_cast<double>(states.loaded));
+  }
 }
 
 }  // namespace

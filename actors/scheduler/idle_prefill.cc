@@ -20,7 +20,7 @@ bool is_of(const Reprefill& reprefill, const StoredName& chunk) {
 
 IdlePrefill::IdlePrefill(const IdleOptions& options, const Clock& clock, Jobs& jobs, Outbox& outbox,
                          const ChainCaches& caches, Tenants& tenants, ChunkRegistry& registry,
-                         PageLoader& loader, Callbacks callbacks)
+                         PageLoader& loader, ChainRestores& restores, Callbacks callbacks)
     : options_(options),
       clock_(clock),
       jobs_(jobs),
@@ -29,6 +29,7 @@ IdlePrefill::IdlePrefill(const IdleOptions& options, const Clock& clock, Jobs& j
       tenants_(tenants),
       registry_(registry),
       loader_(loader),
+      restores_(restores),
       callbacks_(std::move(callbacks)),
       tokenizing_(jobs, {Actor::kPrefill},
                   [this](Tokenizing&& lost) { callbacks_.lost(std::move(lost)); }) {}
@@ -85,6 +86,7 @@ bool IdlePrefill::start() {
       end(/*complete=*/false);
       continue;
     }
+    if (!first.sequence && restore(first)) return false;
     if (!first.sequence) {
       if (!start_sequence(first) || !is_worth_computing(first)) end(/*complete=*/false);
       continue;
@@ -154,6 +156,21 @@ bool IdlePrefill::start_sequence(Reprefill& first) {
   return true;
 }
 
+// Brings the beginning of the chain back from disk, once. False if nothing is on its way.
+bool IdlePrefill::restore(Reprefill& first) {
+  if (first.restored) return false;
+  first.restored = true;
+  const TenantId owner = owner_of(first);
+  const auto plan = restores_.plan(owner, first.chain);
+  loading_ = plan && restores_.start(0, owner, first.chain, *plan);
+  return loading_;
+}
+
+void IdlePrefill::restored() {
+  loading_ = false;
+  if (is_gone()) end(/*complete=*/false);
+}
+
 wire::PrefillJob IdlePrefill::slice(int64_t end) {
   Reprefill& first = queue_.front();
   end = std::min(end, std::ssize(first.sequence->pages()) * kPageTokens);
@@ -181,17 +198,14 @@ void IdlePrefill::computed(std::span<const int32_t> tokens, bool failed) {
   if (first.sequence->committed() == std::ssize(first.chain)) end(/*complete=*/true);
 }
 
-const ChainSequence* IdlePrefill::loaded(std::span<const int32_t> tokens, bool more) {
-  ChainSequence* sequence = queue_.front().sequence.get();
-  sequence->commit(tokens, clock_.wall_us());
+bool IdlePrefill::loaded(std::span<const int32_t> tokens, bool more) {
+  queue_.front().sequence->commit(tokens, clock_.wall_us());
   const bool gone = is_gone();
   loading_ = more && !gone;
-  if (loading_) return sequence;
   if (gone) end(/*complete=*/false);
-  return nullptr;
+  return more && !gone;
 }
 
-// Whether the first chain's chunk was deleted: then there is nothing to compute any more.
 bool IdlePrefill::is_gone() const {
   return !registry_.find_own(queue_.front().tenant, queue_.front().chunk_id).ok();
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "actors/scheduler/disk/chain_restores.h"
 #include "actors/scheduler/disk/page_loader.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/outbox.h"
@@ -48,7 +49,7 @@ class IdlePrefill {
   // The referenced objects must outlive this one.
   IdlePrefill(const IdleOptions& options, const Clock& clock, Jobs& jobs, Outbox& outbox,
               const ChainCaches& caches, Tenants& tenants, ChunkRegistry& registry,
-              PageLoader& loader, Callbacks callbacks);
+              PageLoader& loader, ChainRestores& restores, Callbacks callbacks);
 
   // Has the conversation of `job` tokenized as history. take_tokenized() gives `reprefill` back.
   void tokenize(wire::EncodeJob&& job, Reprefill&& reprefill);
@@ -89,7 +90,12 @@ class IdlePrefill {
   void computed(std::span<const int32_t> tokens, bool failed);
   // PageLoader has read pages of the first chain. Arguments and result are those of
   // PageLoader::Loaded.
-  const ChainSequence* loaded(std::span<const int32_t> tokens, bool more);
+  bool loaded(std::span<const int32_t> tokens, bool more);
+  // The restore of the first chain, whose handle is 0, has ended.
+  void restored();
+  // Whether the first chain's chunk was deleted: then there is nothing to compute any more.
+  // Precondition: the queue is not empty.
+  bool is_gone() const;
   // Gives back the pages of the first chain, which starts again later. False if it has none, or is
   // being computed or loaded.
   bool pause();
@@ -114,8 +120,8 @@ class IdlePrefill {
   bool start_sequence(Reprefill& first);
   void leave_chain(Reprefill& first);
   bool is_worth_computing(const Reprefill& first) const;
+  bool restore(Reprefill& first);
   void end(bool complete);
-  bool is_gone() const;
 
   const IdleOptions options_;
   const Clock& clock_;
@@ -125,6 +131,7 @@ class IdlePrefill {
   Tenants& tenants_;
   ChunkRegistry& registry_;
   PageLoader& loader_;
+  ChainRestores& restores_;
   const Callbacks callbacks_;
   PendingJobs<Reprefill> tokenizing_;
   std::deque<Reprefill> queue_;

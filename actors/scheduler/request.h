@@ -88,6 +88,7 @@ struct Request {
   int64_t known_tokens = 0;      // in pages or worth loading when it was admitted
   int64_t reused_tokens = 0;     // of the prompt
   int64_t loaded_tokens = 0;     // of these, from disk
+  int restores = 0;              // how often its beginning was to be brought back from disk
   int64_t written_tokens = 0;    // of the sequence: given to be written to disk
   bool written_behind = true;    // false: a chunk whose text it has was removed
   bool loading = false;          // the store reads into the sequence's pages, or leases some to it
@@ -176,6 +177,7 @@ struct Reprefill {
   size_t prompt_tokens = 0;        // of sampled_chain
   bool for_all = false;            // of a published chunk, in pages that every tenant finds
   std::optional<Digest> text_end;  // of a TextPin: its key in TextPins::of()
+  bool restored = false;           // its beginning was to be brought back from disk
   // Once started.
   std::unique_ptr<ChainSequence> sequence;
   std::unique_ptr<RunningState> recurrent;

@@ -275,6 +275,7 @@ void SchedulerCore::keep_leased(const Request& request) {
 // worth loading from disk.
 int64_t SchedulerCore::known_tokens(const Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
+  if (const auto plan = disk_.restores.plan(tenant, request.reusable())) return plan->state.tokens;
   const std::span<const int32_t> wanted = compute_.states.reusable(tenant, request.reusable());
   const ChainIndex::Match found = index_.match(tenant, wanted, request.where());
   const DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, found);

@@ -91,6 +91,23 @@ SchedulerOptions without_drafts_of_states(SchedulerOptions options) {
   return options;
 }
 
+// Restores are for requests or, with handle 0, for the first re-prefill.
+ChainRestores::Callbacks tell_of_restores(IdlePrefill& idle, RequestTable& requests, Keep& keep) {
+  return {.is_wanted =
+              [&](uint64_t handle) {
+                if (handle == 0) return !idle.is_gone();
+                const Request* const request = requests.find(handle);
+                return request != nullptr && !keep.uses.has_gone_text(request->texts);
+              },
+          .ended =
+              [&](uint64_t handle, int64_t tokens) {
+                if (handle == 0) return idle.restored();
+                Request* const request = requests.find(handle);
+                const bool is_new = request != nullptr && request->prefill_start_us == 0;
+                if (is_new && tokens > 0) request->loaded_tokens = tokens;
+              }};
+}
+
 }  // namespace
 
 SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const PageArena& arena,
@@ -106,10 +123,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
                options_.attention.mode),
       metadata_(
           clock_, jobs_, outbox_, model.root_key("").hex(),
-          [this](const StoredName& name) { save_again(name); },
-          [this](const StoredName& name, const std::optional<Error>& error) {
-            keep_.removals.row_is_removed(name, error);
-          }),
+          [this](const StoredName& name) { save_again(name); }, tell_of_rows(keep_)),
       disk_{
           {jobs_, outbox_, index_, disk_.stored, model.kv_layout.page_bytes(), compute_.speed,
            [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
@@ -121,9 +135,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            disk_.writer, metadata_, tell_of_chains(keep_)},
           {index_, disk_.erasures, jobs_, outbox_,
            [this](const Digest& page) { return keep_.text_pins.ends_with(page); },
-           [this](const std::optional<StoredName>& erased, const std::optional<Error>& error) {
-             keep_.removals.pages_are_removed(erased, error);
-           }},
+           tell_of_removed_pages(keep_)},
           {},
           {options_.keep_pages && static_cast<size_t>(model.config.layers) <= kKvPartsMax &&
                options_.states == nullptr,
@@ -140,10 +152,15 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
              (void)load_advanced(request, tokens, /*more=*/false);
            }},
           {options_.disk, disk_.stored, disk_.spills, index_, tenants_},
+          {options_.keep_states, clock_, jobs_, outbox_, index_, tenants_, compute_.states,
+           disk_.stored},
+          {options_.states == nullptr ? 0 : options_.states->page_bytes(), clock_, jobs_, outbox_,
+           compute_.caches, disk_.stored, disk_.states, disk_.loader,
+           tell_of_restores(idle_, requests_, keep_)},
       },
       idle_({options_.reprefills_max, options_.planner.slice_tokens_max, options_.attention.mode},
             clock_, jobs_, outbox_, compute_.caches, tenants_, registry_, disk_.loader,
-            tell_of_idle(keep_)),
+            disk_.restores, tell_of_idle(keep_)),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,
                   .text_bytes = options_.text_bytes_waiting_max},
@@ -225,6 +242,10 @@ void SchedulerCore::on_answer(wire::Message message) {
           this->on(std::move(answer));
         } else if constexpr (requires { disk_.loader.on(std::move(answer)); }) {
           disk_.loader.on(std::move(answer));
+        } else if constexpr (requires { disk_.states.on(std::move(answer)); }) {
+          disk_.states.on(std::move(answer));
+        } else if constexpr (requires { disk_.restores.on(std::move(answer)); }) {
+          disk_.restores.on(std::move(answer));
         } else if constexpr (requires { disk_.spills.on(std::move(answer)); }) {
           disk_.spills.on(std::move(answer));
         } else if constexpr (requires { keep_.lifecycle.on(std::move(answer)); }) {
@@ -304,7 +325,8 @@ bool SchedulerCore::stopped() const {
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;
   if (!disk_.erasures.empty() && !metadata_.error() && !late) return false;
-  return disk_.writer.is_idle() || disk_.writer.error() || late;
+  const bool states_written = disk_.states.is_idle() || disk_.states.error();
+  return (disk_.writer.is_idle() && states_written) || disk_.writer.error() || late;
 }
 
 SchedulerLoad SchedulerCore::load() const {

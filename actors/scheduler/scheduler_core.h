@@ -173,7 +173,7 @@ class SchedulerCore {
   void write_prompt_behind(Request& request);
   void write_pages();
   void rows_removed();
-  const ChainSequence* tokens_loaded(uint64_t handle, std::span<const int32_t> tokens, bool more);
+  bool tokens_loaded(uint64_t handle, std::span<const int32_t> tokens, bool more);
   bool load_advanced(Request& request, int64_t count, bool more);
   bool end_if_pending(Request& request);
   void on(wire::StoredPages&& stored);
@@ -284,8 +284,9 @@ class SchedulerCore {
                            compute_.speed, counters_,
                            metadata_,      disk_.loader,
                            disk_.writer,   disk_.stored,
-                           disk_.room,     keep_,
-                           outbox_})};
+                           disk_.room,     compute_.states,
+                           disk_.states,   disk_.restores,
+                           keep_,          outbox_})};
 };
 
 }  // namespace cascade

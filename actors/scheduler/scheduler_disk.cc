@@ -33,18 +33,20 @@ void SchedulerCore::write_prompt_behind(Request& request) {
 
 void SchedulerCore::write_pages() {
   disk_.spills.lease_more();
-  if (gate_.is_open()) disk_.writer.write_pages([this] { return available_pages(); });
+  if (!gate_.is_open()) return;
+  disk_.writer.write_pages([this] { return available_pages(); });
+  disk_.states.write_next();
 }
 
-// A sequence has got more tokens from disk: that of a request or, with handle 0, that of the first
-// re-prefill.
-const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<const int32_t> tokens,
-                                                  bool more) {
+// A sequence has got more tokens from disk: that of a restore, that of a request or, with handle 0,
+// that of the first re-prefill.
+bool SchedulerCore::tokens_loaded(uint64_t handle, std::span<const int32_t> tokens, bool more) {
+  if (disk_.restores.has(handle)) return disk_.restores.loaded(handle, tokens, more);
   if (handle == 0) return idle_.loaded(tokens, more);
   Request* request = requests_.find(handle);
   CHECK(request != nullptr);  // a request is in flight while it loads
   request->sequence->commit(tokens, clock_.wall_us());
-  return load_advanced(*request, std::ssize(tokens), more) ? request->sequence.get() : nullptr;
+  return load_advanced(*request, std::ssize(tokens), more);
 }
 
 // The sequence of a request has `count` more tokens from disk. Returns whether to go on with the
@@ -126,6 +128,7 @@ bool SchedulerCore::end_if_pending(Request& request) {
 
 void SchedulerCore::on(wire::StoredPages&& stored) {
   disk_.stored.load(stored);
+  disk_.states.load(stored);
   keep_.uses.load(stored);
   // A delete looks for a chunk's pages in the chains of all owners.
   for (const wire::ChainOwner& owner : stored.chain_owners)

@@ -48,6 +48,7 @@ struct SchedulerOptions {
   int prompt_leases_max = 1024;     // prompts that have a priority of their own
   int prefixes_max = 1024;          // that clients of all tenants keep
   bool keep_pages = false;          // the store keeps K and V
+  bool keep_states = false;         // and states of recurrent layers
   // The slots of recurrent states, which belong to the scheduler alone; nullptr: the model needs no
   // states. Outlives the scheduler.
   const PageArena* states = nullptr;

@@ -27,6 +27,10 @@ bool has_reserve(const TenantTurn& turn, size_t running, size_t places) {
   return may_use_it && turn.running == 0 && running < places + reserve;
 }
 
+// How often a request's beginning is brought back from disk. If other requests take the memory
+// before the request starts, or if a read fails, it is tried again; but a request must start.
+constexpr int kRestoresMax = 3;
+
 // The prompt that was computed last counts as shorter than it is, by this factor. Otherwise two
 // long prompts would take turns, and both would end late.
 constexpr double kGoesOn = 0.9;
@@ -61,6 +65,19 @@ bool fits_without(const Request& running, const Request& request, TenantId tenan
   // may be among them.
   const auto unlocked = static_cast<int64_t>(index.taken_by(match.node));
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
+}
+
+// Calls `visit` for each request that takes a place: those that run, and those whose beginnings are
+// being read.
+template <class Visit>
+void for_placed(const RequestTable& requests, const ChainRestores& restores, const Visit& visit) {
+  for (const auto* running : {&requests.prefilling(), &requests.decoding()}) {
+    for (const uint64_t handle : *running) visit(requests.at(handle));
+  }
+  if (restores.count() == 0) return;
+  for (const uint64_t handle : requests.waiting()) {
+    if (restores.has(handle)) visit(requests.at(handle));
+  }
 }
 
 // The request that was accepted last, out of those that can be preempted and that `may` allows;
@@ -118,19 +135,19 @@ size_t SchedulerCore::running_max() const {
 
 TenantTurn SchedulerCore::turn_of(const std::string& tenant) const {
   TenantTurn turn;
-  for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
-    turn.running += std::ranges::count_if(
-        *running, [&](uint64_t handle) { return requests_.at(handle).client.tenant == tenant; });
-  }
+  for_placed(requests_, disk_.restores, [&](const Request& request) {
+    turn.running += request.client.tenant == tenant ? 1 : 0;
+  });
   turn.asks_singly = admission_.asks_singly(tenant, turn.running);
   turn.credit_tokens = shares_.credit(tenant);
   return turn;
 }
 
-// Returns the tenants with waiting requests, in the order in which they start.
+// Returns the tenants with waiting requests that could start, in the order in which they do.
 std::vector<std::string> SchedulerCore::tenants_waiting() const {
   std::vector<std::pair<std::string, TenantTurn>> turns;
   for (const uint64_t handle : requests_.waiting()) {
+    if (disk_.restores.has(handle)) continue;
     const std::string& tenant = requests_.at(handle).client.tenant;
     const auto known = std::ranges::find(turns, tenant, &decltype(turns)::value_type::first);
     if (known == turns.end()) turns.emplace_back(tenant, turn_of(tenant));
@@ -154,7 +171,9 @@ void SchedulerCore::start_waiting() {
   bool may_preempt = true;
   while (!requests_.waiting().empty()) {
     const std::vector<std::string> tenants = tenants_waiting();
-    const size_t running = requests_.running();
+    if (tenants.empty()) return;  // the beginnings of all are being read
+    size_t running = 0;
+    for_placed(requests_, disk_.restores, [&](const Request&) { ++running; });
     const bool has_place = running < running_max();
     if (!has_place && may_preempt && make_room_for(tenants.front())) {
       // The place is for that tenant. If the tenant cannot take it, no other place is made now,
@@ -177,7 +196,7 @@ bool SchedulerCore::start_of(const std::string& tenant) {
   std::vector<Request*> passed;
   for (const uint64_t handle : requests_.waiting()) {
     Request& request = requests_.at(handle);
-    if (request.client.tenant != tenant) continue;
+    if (request.client.tenant != tenant || disk_.restores.has(handle)) continue;
     // Idle work makes way once; after that requests wait for each other.
     if (start(request) || (idle_.pause() && start(request))) {
       for (Request* other : passed) ++other->overtaken;
@@ -190,7 +209,8 @@ bool SchedulerCore::start_of(const std::string& tenant) {
 }
 
 // Starts the request: it takes what is known of its prompt, and is promised the rest of its pages.
-// False if there are too few pages, or no room for its state.
+// If its beginning has to be brought back from disk, that comes first, and the request starts when
+// this is called again. False if there are too few pages, or no room for its state.
 bool SchedulerCore::start(Request& request) {
   if (!compute_.states.has_room()) return false;
   const TenantId tenant = tenants_.id(request.client.tenant, request.attention);
@@ -222,6 +242,14 @@ bool SchedulerCore::start(Request& request) {
     found = static_cast<int64_t>(pinned_count(match.node, first));
   }
   if (left() < request.pages_promised - found) return false;
+  std::optional<ChainRestores::Plan> plan;
+  if (request.restores < kRestoresMax) plan = disk_.restores.plan(tenant, request.reusable());
+  if (plan && !keep_.uses.has_gone_text(request.texts)) {
+    ++request.restores;
+    if (disk_.restores.start(request.handle, tenant, request.reusable(), *plan)) return true;
+    request.restores = kRestoresMax;
+    return start(request);  // the attempt may have evicted what was found above
+  }
   const bool first_start = request.prefill_start_us == 0;
   if (first_start) request.miss = explain_miss(request);
   DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, match);
@@ -243,6 +271,7 @@ bool SchedulerCore::start(Request& request) {
   if (first_start) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;
+    request.loaded_tokens = std::min(request.loaded_tokens, reused);
     counters_.count_reused(0, reused, request.sequence->shared_tokens(),
                            attention_work(request.attention, model_.config.layers, 0, reused));
     outbox_.tell_of(request, EventKind::kRequestStarted);
@@ -253,10 +282,10 @@ bool SchedulerCore::start(Request& request) {
 }
 
 // If nothing runs, a request that cannot start never will, because pinned chunks have its pages.
-// Pages that the store reads or writes for idle work are taken only for a while.
+// What the store reads or writes for others is taken only for a while.
 void SchedulerCore::refuse_starved() {
-  if (idle_.is_loading() || disk_.writer.is_writing()) return;
-  while (requests_.running() == 0 && !requests_.waiting().empty()) {
+  if (idle_.is_loading() || disk_.writer.is_writing() || disk_.states.is_writing()) return;
+  while (requests_.running() == 0 && disk_.restores.count() == 0 && !requests_.waiting().empty()) {
     Request& first = requests_.at(requests_.waiting().front());
     const size_t left = pool_.page_count() - index_.pinned_count();
     fail(first, resource_exhausted(first.prefix ? "prefix" : "max_tokens",
@@ -274,7 +303,10 @@ Miss SchedulerCore::explain_miss(const Request& request) {
   const TenantId own = tenants_.id(request.client.tenant, request.attention);
   if (compute_.states.is_needed()) {
     const int64_t begin = compute_.states.find(own, request.reusable()).tokens;
-    const int64_t matched = index_.match(own, request.reusable()).tokens();
+    const ChainIndex::Match match = index_.match(own, request.reusable());
+    const auto whole = static_cast<int64_t>(match.pages.size()) * kPageTokens;
+    const int64_t on_disk = disk_.stored.tokens_after(match.node, own, request.reusable());
+    const int64_t matched = std::max(match.tokens(), whole + on_disk);
     if (matched - begin >= kKeptTokensMin) return {MissReason::kNoState, begin};
   }
   Miss miss = index_.explain(own, request.reusable(), request.where());
@@ -291,9 +323,8 @@ Miss SchedulerCore::explain_miss(const Request& request) {
 // of all places.
 bool SchedulerCore::make_room_for(const std::string& tenant) {
   std::map<std::string, int64_t> running = {{tenant, 0}};
-  for (const auto* list : {&requests_.prefilling(), &requests_.decoding()}) {
-    for (const uint64_t handle : *list) ++running[requests_.at(handle).client.tenant];
-  }
+  for_placed(requests_, disk_.restores,
+             [&](const Request& request) { ++running[request.client.tenant]; });
   const auto places = static_cast<int64_t>(running_max());
   const int64_t part = std::max<int64_t>(1, places / static_cast<int64_t>(running.size()));
   if (running[tenant] >= part) return false;
@@ -305,7 +336,7 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   });
   if (victim == nullptr) return false;
   const auto next = std::ranges::find_if(requests_.waiting(), [&](uint64_t handle) {
-    return requests_.at(handle).client.tenant == tenant;
+    return requests_.at(handle).client.tenant == tenant && !disk_.restores.has(handle);
   });
   const Request& request = requests_.at(*next);
   const TenantId owner = tenants_.id(tenant, request.attention);
@@ -380,7 +411,8 @@ void SchedulerCore::catch_up(Request& request) {
   const auto taken = [&] {
     return static_cast<int64_t>(index_.taken_by(match.node, request.use()));
   };
-  const bool has_room = !request.reader || taken() <= available_pages();
+  const bool has_room =
+      (!request.reader || taken() <= available_pages()) && compute_.states.has_room();
   if (match.tokens() < committed + kPageTokens || !has_room) {
     request.loading = request.reader && !disk_.spills.error() && disk_.spills.adopt_more(request);
     return;

@@ -57,7 +57,8 @@ Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& r
                                 {"kv_in_memory_bytes", kv_in_memory_bytes},
                                 {"kv_disk_bytes", kv_disk_bytes},
                                 {"memory_bytes", memory_bytes},
-                                {"kv_memory_bytes", facts.kv_bytes_max}}));
+                                {"kv_memory_bytes", facts.kv_bytes_max},
+                                {"state_memory_bytes", facts.state_memory_bytes}}));
   }
   return {};
 }
@@ -108,20 +109,22 @@ Status estimate(const EstimateOptions& options) {
   ASSIGN_OR_RETURN(const PackedWeights weights,
                    describe_model_weights(path, files, config, choice.plan, *kernels));
   const MemoryLimit memory = memory_limit();
-  EstimateFacts facts = {.model = path,
-                         .types = {.weight_type = choice.plan.type,
-                                   .some_quantized = choice.some_quantized,
-                                   .kv_type = model.kv_type,
-                                   .threads = thread_count(options.session),
-                                   .sequences = options.sequences},
-                         .weights = describe_types(choice.plan.type, weights.types),
-                         .why = choice.why,
-                         .context_tokens_max = config.context_tokens_max,
-                         .kv_bytes_max = options.session.kv_memory > 0 ? options.session.kv_memory
-                                                                       : default_kv_bytes(memory),
-                         .kv_memory_is_set = options.session.kv_memory > 0,
-                         .memory_bytes = memory.bytes,
-                         .memory_set_by = memory.set_by};
+  EstimateFacts facts = {
+      .model = path,
+      .types = {.weight_type = choice.plan.type,
+                .some_quantized = choice.some_quantized,
+                .kv_type = model.kv_type,
+                .threads = thread_count(options.session),
+                .sequences = options.sequences},
+      .weights = describe_types(choice.plan.type, weights.types),
+      .why = choice.why,
+      .context_tokens_max = config.context_tokens_max,
+      .kv_bytes_max =
+          options.session.kv_memory > 0 ? options.session.kv_memory : default_kv_bytes(memory),
+      .kv_memory_is_set = options.session.kv_memory > 0,
+      .memory_bytes = memory.bytes,
+      .memory_set_by = memory.set_by,
+      .state_memory_bytes = config.recurrent.state_floats() > 0 ? default_state_bytes(memory) : 0};
   if (lengths.empty()) lengths = usual_lengths(config.context_tokens_max);
   std::vector<EstimateRow> rows;
   for (const int64_t tokens : lengths) {

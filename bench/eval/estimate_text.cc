@@ -51,9 +51,15 @@ std::string estimate_text(const EstimateFacts& facts, const std::vector<Estimate
                               (facts.why.empty() ? "" : ": " + facts.why));
   text += fact("K and V", with_commas(static_cast<int64_t>(any.page_bytes / kPageTokens)) +
                               " bytes a token as " + std::string(to_string(facts.types.kv_type)));
-  if (any.state_bytes > 0) {
-    text += fact("states", in_units(any.state_bytes / static_cast<uint64_t>(sequences)) +
-                               " a sequence, of recurrent layers");
+  uint64_t state_bytes = any.state_bytes;
+  if (state_bytes > 0) {
+    const uint64_t each = state_bytes / static_cast<uint64_t>(sequences);
+    const uint64_t kept = static_cast<uint64_t>(facts.state_memory_bytes) / each;
+    text += fact("states", in_units(each) +
+                               " a sequence, of recurrent layers; the daemon keeps up to " +
+                               with_commas(static_cast<int64_t>(kept)) +
+                               " by default (state_memory), and others on disk");
+    state_bytes = std::max(state_bytes, kept * each);
   }
   text += fact("working space", in_units(any.activation_bytes) + " with " +
                                     std::to_string(facts.types.threads) + " threads");
@@ -77,8 +83,7 @@ std::string estimate_text(const EstimateFacts& facts, const std::vector<Estimate
                     ":\n";
   text +=
       "room for " + with_commas(static_cast<int64_t>(pages) * kPageTokens) + " tokens, and " +
-      in_units(any.weights_bytes + any.activation_bytes + any.state_bytes +
-               pages * any.page_bytes) +
+      in_units(any.weights_bytes + any.activation_bytes + state_bytes + pages * any.page_bytes) +
       " in all when the KV cache is full.\nLonger sequences are read from disk where memory has "
       "no room for them, up to max_disk.\n";
   return text;

@@ -22,6 +22,8 @@ struct EstimateFacts {
   bool kv_memory_is_set = false;  // kv_bytes_max was asked for
   int64_t memory_bytes = 0;
   std::string memory_set_by;
+  // The bytes that the daemon gives to states of recurrent layers by default.
+  int64_t state_memory_bytes = 0;
 };
 
 // One length of a sequence.

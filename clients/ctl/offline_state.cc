@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "persist/backup.h"
+#include "persist/chain_states.h"
 #include "persist/fsck.h"
 #include "persist/state_directory.h"
 
@@ -20,6 +21,20 @@ void add(wire::FsckReply& reply, const Finding& finding, bool repaired) {
   if (!repaired) ++reply.left;
   if (reply.findings.size() == kFindingsMax) return;
   reply.findings.push_back({finding.where, finding.what, repaired});
+}
+
+// Verifies everything in the store. `of` comes before the places of what is found.
+Status check(Store& store, const std::string& of, bool repair, wire::FsckReply& reply) {
+  Fsck fsck(store, repair);
+  for (bool more = true; more;) {
+    ASSIGN_OR_RETURN(more, fsck.step(kStepBytes));
+  }
+  for (const Fsck::Found& found : fsck.found()) {
+    add(reply, {of + found.finding.where, found.finding.what}, found.repaired);
+  }
+  reply.pages += static_cast<int64_t>(fsck.pages());
+  reply.bytes += static_cast<int64_t>(fsck.bytes());
+  return {};
 }
 
 }  // namespace
@@ -41,13 +56,13 @@ Result<wire::FsckReply> OfflineState::fsck(bool repair) {
   wire::FsckReply reply;
   // The start of the store has already dealt with what it found.
   for (const Finding& finding : store_->findings()) add(reply, finding, /*repaired=*/true);
-  Fsck fsck(*store_, repair);
-  for (bool more = true; more;) {
-    ASSIGN_OR_RETURN(more, fsck.step(kStepBytes));
+  RETURN_IF_ERROR(check(*store_, "", repair, reply));
+  if (!ChainStates::exists(*store_)) return reply;
+  ASSIGN_OR_RETURN(const auto states, ChainStates::open(*store_, {}));
+  for (const Finding& finding : states->findings()) {
+    add(reply, finding, /*repaired=*/true);
   }
-  for (const Fsck::Found& found : fsck.found()) add(reply, found.finding, found.repaired);
-  reply.pages = static_cast<int64_t>(fsck.pages());
-  reply.bytes = static_cast<int64_t>(fsck.bytes());
+  RETURN_IF_ERROR(check(states->store(), "states: ", repair, reply));
   return reply;
 }
 

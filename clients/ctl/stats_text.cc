@@ -68,6 +68,17 @@ std::string render_disk(const wire::DiskStats& disk, const Style& style) {
   return facts.render(style);
 }
 
+std::string render_states(const wire::StateStats& states, const Style& style) {
+  Facts facts;
+  facts.add("states", number(states.states_used) + " of " + number(states.states_max) + ", " +
+                          format_bytes(states.state_bytes) + " each");
+  facts.add("kept", number(states.states_kept) + ", " + number(states.states_dropped) +
+                        " dropped to make room");
+  facts.add("on disk", number(states.on_disk) + ", " + number(states.written) + " written, " +
+                           number(states.loaded) + " loaded");
+  return facts.render(style);
+}
+
 }  // namespace
 
 std::string render_stats(const wire::StatsReply& stats, const Style& style) {
@@ -95,6 +106,7 @@ std::string render_stats(const wire::StatsReply& stats, const Style& style) {
                                   rows, style);
   if (stats.cache.has_value()) text += "\n" + render_cache(*stats.cache, style);
   if (stats.disk.has_value()) text += "\n" + render_disk(*stats.disk, style);
+  if (stats.states.has_value()) text += "\n" + render_states(*stats.states, style);
   return text;
 }
 

@@ -57,6 +57,13 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
                                 format_bytes(*status.kv_disk_bytes_max) +
                                 share(*status.kv_disk_bytes, *status.kv_disk_bytes_max));
   }
+  if (const auto& states = status.states) {
+    facts.add("states", std::to_string(states->states_kept) + " kept, in " +
+                            format_bytes(states->states_used * states->state_bytes) + " of " +
+                            format_bytes(states->states_max * states->state_bytes) +
+                            share(states->states_used, states->states_max) + "; " +
+                            std::to_string(states->on_disk) + " on disk");
+  }
   facts.add("chunks",
             counted(status.chunks_output, "output") + ", " + counted(status.chunks_input, "input"));
   facts.add("requests", std::to_string(status.requests_running) + " running, " +

@@ -43,6 +43,8 @@ TEST(FailedAnswer, tells_of_a_job_that_could_not_be_sent) {
   expect_told<wire::StorePagesDone, wire::StorePages>();
   expect_told<wire::LoadPagesDone, wire::LoadPages>();
   expect_told<wire::PagesLeased, wire::LeasePages>();
+  expect_told<wire::StateStored, wire::StoreState>();
+  expect_told<wire::StateLoaded, wire::LoadState>();
   expect_told<wire::StoreFound, wire::StoreSearch>();
   expect_told<wire::StoreChecked, wire::StoreCheck>();
   expect_told<wire::StoreBackedUp, wire::StoreBackup>();
@@ -70,6 +72,7 @@ TEST(FailedAnswer, is_none_where_nobody_waits) {
   EXPECT_FALSE(failed_answer(wire::PrefetchPages{}, kTooLarge));
   EXPECT_FALSE(failed_answer(wire::ReleaseLeases{}, kTooLarge));
   EXPECT_FALSE(failed_answer(wire::PagesForgotten{}, kTooLarge));
+  EXPECT_FALSE(failed_answer(wire::StatesForgotten{}, kTooLarge));
   EXPECT_FALSE(failed_answer(wire::PendingChain{}, kTooLarge));
   EXPECT_FALSE(failed_answer(wire::Pong{}, kTooLarge));
 }

@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "204dd281b782eaca13c4d7af9d9a632a9c33cd5acf976328f756bcb66912fd4b"},
+     "d7b81cd3cd965a45c7a43f1b5314b105ad4a79833d91e8c6118a37960a25d74c"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "57c1ce8004670a1da203e66970b4dda2bccc6f5375ad3fdb541e339be3385ad7"},
+     "5854ce379f69f99ad55d9d28c8d57f3862771b10b76e7fc12687d42a6ccfc208"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "48752f1bd23a229aebcfdca7ef6abdc857694ddd260c3f633152215fce132e81"},
+     "aedd5029e6b6cdcc2f752a598e8064d4ac8d5f71b85ca17e3ca254f64cd8f8be"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "dbf9e529fd19c5df60cc12783cb410c3d3a092eb55d4392886156ea4d141d757"},
+     "3ba9ba03e768c0af3c4e6b1ed03f502473475e7db80b85061d703149efecd4c0"},
 };
 
 uint64_t other_seed() {

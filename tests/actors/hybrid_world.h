@@ -35,8 +35,10 @@ inline const Model& hybrid_model(const std::string& name = "qwen3-5") {
 
 struct HybridWorld : SchedulerWorld {
   explicit HybridWorld(const std::string& name = "qwen3-5", size_t state_slots = 16,
-                       size_t pages = 200, SchedulerOptions options = {})
-      : SchedulerWorld(std::move(options), pages, nullptr, {}, hybrid_model(name), state_slots) {}
+                       size_t pages = 200, SchedulerOptions options = {}, Store* durable = nullptr,
+                       ChainStates* states = nullptr)
+      : SchedulerWorld(std::move(options), pages, durable, {}, hybrid_model(name), state_slots,
+                       states) {}
 };
 
 // A prompt that is answered with `answer` tokens.

@@ -169,13 +169,28 @@ TEST(SchedulerStates, a_prefix_leaves_the_state_at_its_end) {
   expect_cold_bits(request, final);
 }
 
+wire::PrefixCache prefix_of(char letter) {
+  wire::PrefixCache prefix;
+  prefix.prompt = std::string(150, letter);
+  return prefix;
+}
+
+TEST(SchedulerStates, a_prefix_keeps_its_state_beside_other_work) {
+  HybridWorld world("qwen3-5", /*state_slots=*/3);
+  const wire::PrefixCache prefix = prefix_of('a');
+  EXPECT_EQ(world.one<wire::PrefixReply>(world.send(prefix)).prefilled_tokens, 150);
+  for (uint64_t i = 0; i < 3; ++i) answer(world, ids_request(some_ids(i, 50), 1));
+  EXPECT_EQ(world.one<wire::PrefixReply>(world.send(prefix)).prefilled_tokens, 0);
+  const auto after = testing::prompt_request(*prefix.prompt + "bcd", 1);
+  EXPECT_EQ(answer(world, after).usage.reused_tokens, 150);
+}
+
 TEST(SchedulerStates, a_prefix_whose_state_was_dropped_is_computed_once_more) {
   HybridWorld world("qwen3-5", /*state_slots=*/3);
-  wire::PrefixCache prefix;
-  prefix.prompt = std::string(150, 'a');
-  EXPECT_EQ(world.one<wire::PrefixReply>(world.send(prefix)).prefilled_tokens, 150);
-  EXPECT_EQ(world.one<wire::PrefixReply>(world.send(prefix)).prefilled_tokens, 0);
-  for (uint64_t i = 0; i < 3; ++i) answer(world, ids_request(some_ids(i, 50), 1));
+  const wire::PrefixCache prefix = prefix_of('a');
+  world.send(prefix);
+  for (const char letter : {'b', 'c'}) world.send(prefix_of(letter));
+  answer(world, ids_request(some_ids(1, 50), 1));  // it needs two of the three slots
   EXPECT_EQ(world.one<wire::PrefixReply>(world.send(prefix)).prefilled_tokens, 150);
   const auto after = testing::prompt_request(*prefix.prompt + "bcd", 1);
   EXPECT_EQ(answer(world, after).usage.reused_tokens, 150);

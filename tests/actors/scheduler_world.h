@@ -16,6 +16,7 @@
 #include "actors/store_actor.h"
 #include "base/clock.h"
 #include "base/tenant.h"
+#include "persist/chain_states.h"
 #include "persist/memory_store.h"
 #include "tests/emulated.h"
 #include "tests/shared_dir.h"
@@ -48,11 +49,13 @@ class SchedulerWorld {
   static constexpr size_t kPages = 400;
 
   // With `durable`, the world uses that store, also for K and V; the store must outlive the world.
-  // `prepare` is called before the scheduler starts. The model must outlive the world.
+  // `prepare` is called before the scheduler starts. The model must outlive the world, and so must
+  // `states_on_disk`, the recurrent states of `durable`.
   explicit SchedulerWorld(SchedulerOptions options = {}, size_t pages = kPages,
                           Store* durable = nullptr,
                           const std::function<void(SchedulerWorld&)>& prepare = {},
-                          const Model& model = demo_model(), size_t state_slots = 16)
+                          const Model& model = demo_model(), size_t state_slots = 16,
+                          ChainStates* states_on_disk = nullptr)
       : model_(model),
         pool_(1),
         arena_(*PageArena::create(model.kv_layout.indexed_page_bytes(), pages)),
@@ -63,8 +66,7 @@ class SchedulerWorld {
         states_(state_arena(model, state_slots)),
         engine_(model, arena_, pool_, GrammarCache::kMemoryMax, files_.get(),
                 states_ ? &*states_ : nullptr),
-        store_actor_(durable == nullptr ? StoreActor(store_, clock)
-                                        : StoreActor(*durable, arena_, model.kv_layout, clock)),
+        store_(durable, states_on_disk, arena_, states_, model.kv_layout, clock),
         options_(std::move(options)) {
     options_.states = states_ ? &*states_ : nullptr;
     if (prepare) prepare(*this);
@@ -128,10 +130,10 @@ class SchedulerWorld {
   // Gives the store idle time. Returns whether a check or a backup has more to do.
   bool idle_store() {
     std::vector<wire::Message> answers;
-    store_actor_.tidy([&](wire::Message m) { answers.push_back(std::move(m)); });
+    store_.actor.tidy([&](wire::Message m) { answers.push_back(std::move(m)); });
     for (wire::Message& answer : answers) core_->on_answer(std::move(answer));
     pump();
-    return store_actor_.busy();
+    return store_.actor.busy();
   }
 
   // Restarts an actor. The jobs that it has been given and has not done yet are lost.
@@ -203,6 +205,21 @@ class SchedulerWorld {
   std::function<wire::DecodeDone(const wire::DecodeJob&)> decode;
 
  private:
+  // The store actor, and what it works on unless that is durable.
+  struct StoreSide {
+    StoreSide(Store* durable, ChainStates* states_on_disk, const PageArena& pages,
+              const std::optional<PageArena>& slots, const KvLayout& layout, const Clock& clock)
+        : states(states_on_disk == nullptr ? nullptr
+                                           : std::make_unique<StoreStates>(*states_on_disk, &*slots,
+                                                                           pages, layout, clock)),
+          actor(durable == nullptr ? StoreActor(memory, clock)
+                                   : StoreActor(*durable, pages, layout, clock, states.get())) {}
+
+    MemoryStore memory;
+    std::unique_ptr<StoreStates> states;
+    StoreActor actor;
+  };
+
   // The slots of recurrent states, if the model needs them.
   static std::optional<PageArena> state_arena(const Model& model, size_t slots) {
     const size_t floats = model.config.recurrent.state_floats();
@@ -240,8 +257,8 @@ class SchedulerWorld {
       answers.push_back(decode ? decode(*burst) : run_decode(engine_, *burst));
     } else {
       const auto take = [&](wire::Message m) { answers.push_back(std::move(m)); };
-      store_actor_.handle({message}, take);
-      while (store_actor_.forgetting()) store_actor_.tidy(take);
+      store_.actor.handle({message}, take);
+      while (store_.actor.forgetting()) store_.actor.tidy(take);
     }
     for (wire::Message& answer : answers) {
       if (tamper) tamper(answer);
@@ -255,8 +272,7 @@ class SchedulerWorld {
   std::unique_ptr<KvPartFiles> files_;
   std::optional<PageArena> states_;
   Engine engine_;
-  MemoryStore store_;
-  StoreActor store_actor_;
+  StoreSide store_;
   SchedulerOptions options_;
   std::unique_ptr<SchedulerCore> core_;
   std::deque<Outgoing> jobs_;

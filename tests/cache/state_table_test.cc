@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cache/running_state.h"
@@ -142,6 +144,50 @@ TEST_F(StateTableTest, waypoints_make_room_first_then_what_was_used_longest_ago)
   keep(chain, 190, Worth::kEnd, 5);
   EXPECT_EQ(find(count_up(0, 99)).tokens, 0) << "the oldest is gone";
   EXPECT_EQ(states_.counts().dropped, 2u);
+}
+
+TEST_F(StateTableTest, those_of_pinned_chains_are_dropped_last) {
+  const Tokens pinned = count_up(0, 70), first = count_up(100, 70), second = count_up(200, 70);
+  for (const Tokens* chain : {&pinned, &first, &second}) compute(*chain);
+  keep(pinned, 70, Worth::kEnd, 1);
+  keep(first, 70, Worth::kEnd, 2);
+  const ChainIndex::HoldId pin = *memory_.index.hold(memory_.tenant, pinned, 0);
+  memory_.index.pin(pin);
+  keep(second, 70, Worth::kEnd, 3);
+  keep(second, 64, Worth::kEnd, 4);
+  EXPECT_EQ(find(first).tokens, 0);
+  EXPECT_EQ(find(pinned).tokens, 70);
+  keep(first, 70, Worth::kEnd, 5);
+  EXPECT_EQ(find(pinned).tokens, 70) << "although it has been unused for longest";
+  memory_.index.unpin(pin);
+  keep(first, 64, Worth::kEnd, 6);
+  EXPECT_EQ(find(pinned).tokens, 0);
+}
+
+TEST_F(StateTableTest, tells_which_states_are_not_on_disk) {
+  const Tokens chain = count_up(0, 200);
+  compute(chain);
+  const Slot in_page = keep(chain, 150), whole = keep(chain, 128);
+  keep(chain, 64, Worth::kWaypoint);
+  std::vector<std::pair<Slot, size_t>> told;
+  const auto visit = [&] {
+    told.clear();
+    states_.visit_unstored([&](const StateTable::Unstored& state) {
+      told.emplace_back(state.slot, state.tail.size());
+      EXPECT_EQ(state.tenant, memory_.tenant);
+      return true;
+    });
+    std::ranges::sort(told);
+    return told;
+  };
+  using Told = std::vector<std::pair<Slot, size_t>>;
+  EXPECT_EQ(visit(), (Told{{in_page, 22}, {whole, 0}}));
+  states_.mark_stored(whole);
+  EXPECT_EQ(visit(), (Told{{in_page, 22}}));
+  const uint64_t before = states_.unstored_changes();
+  states_.touch(whole, 5);
+  EXPECT_NE(states_.unstored_changes(), before);
+  EXPECT_EQ(visit().size(), 2u) << "a sequence has begun there";
 }
 
 TEST_F(StateTableTest, a_waypoint_where_a_sequence_began_is_as_good_as_an_end) {

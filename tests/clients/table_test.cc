@@ -180,6 +180,29 @@ TEST(StatsText, has_what_is_on_disk_if_the_daemon_says_so) {
   EXPECT_EQ(to_json_object(stats)["disk"]["pages_loaded"], 8);
 }
 
+TEST(StatsText, has_the_states_of_a_model_with_recurrent_layers) {
+  wire::StatsReply stats;
+  EXPECT_EQ(render_stats(stats, kPlain).find("states"), std::string::npos);
+  stats.states = wire::StateStats{.state_bytes = 1 << 20,
+                                  .states_max = 20,
+                                  .states_used = 7,
+                                  .states_kept = 5,
+                                  .states_dropped = 2,
+                                  .on_disk = 11,
+                                  .written = 12,
+                                  .loaded = 4};
+  const std::string text = render_stats(stats, kPlain);
+  EXPECT_NE(text.find("states:   7 of 20, 1.0 MiB each\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("kept:     5, 2 dropped to make room\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("on disk:  11, 12 written, 4 loaded\n"), std::string::npos) << text;
+  EXPECT_EQ(to_json_object(stats)["states"]["states_kept"], 5);
+  wire::StatusReply status;
+  status.states = stats.states;
+  const std::string line = render_status(status, kPlain);
+  EXPECT_NE(line.find("5 kept, in 7.0 MiB of 20 MiB (35 %); 11 on disk\n"), std::string::npos)
+      << line;
+}
+
 TEST(UsageText, says_what_was_read_from_disk) {
   client::Generation generation;
   generation.usage.reused_tokens = 520;

@@ -15,11 +15,11 @@
 
 #include "base/random.h"
 #include "base/utf8.h"
-#include "wire/actor_fields.h"
 #include "wire/enum_names.h"
 #include "wire/field_writer.h"
 #include "wire/reply_fields.h"
 #include "wire/request_fields.h"
+#include "wire/store_fields.h"
 
 namespace cascade::wire::testing {
 

@@ -5,9 +5,9 @@
 
 #include "tests/long_tests.h"
 #include "tests/wire/random_message.h"
-#include "wire/actor_fields.h"
 #include "wire/reply_fields.h"
 #include "wire/request_fields.h"
+#include "wire/store_fields.h"
 #include "wire/value_tree.h"
 
 namespace cascade::wire {

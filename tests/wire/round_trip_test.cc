@@ -127,6 +127,15 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(ReadChain);
   EXPECT_ALL_MEMBERS(StoredChain);
   EXPECT_ALL_MEMBERS(DiskStats);
+  EXPECT_ALL_MEMBERS(StateStats);
+}
+
+TEST(Frames, every_member_of_every_struct_of_stored_states_is_a_field) {
+  EXPECT_ALL_MEMBERS(StoreState);
+  EXPECT_ALL_MEMBERS(StateStored);
+  EXPECT_ALL_MEMBERS(LoadState);
+  EXPECT_ALL_MEMBERS(StateLoaded);
+  EXPECT_ALL_MEMBERS(StatesForgotten);
 }
 
 TEST(Frames, every_member_of_every_struct_of_searches_is_a_field) {

@@ -135,6 +135,7 @@ StatsReply sample_stats() {
   cache.saved_us = 250'000;
   cache.saved_bytes = 8192;
   stats.disk = {7, 4096, 8, 3, 0, 1, 2'000'000'000};
+  stats.states = {1 << 20, 20, 7, 5, 2, 11, 12, 4};
   return stats;
 }
 
@@ -207,6 +208,7 @@ StatusReply sample_status() {
   status.requests_preempted = 2;
   status.kv_disk_bytes = int64_t{3} << 30;
   status.kv_disk_bytes_max = int64_t{10} << 30;
+  status.states = {1 << 20, 20, 7, 5, 2, 11, 12, 4};
   status.sequence_tokens_max = 200'000;
   status.attention = "dense";
   status.tokens_selected = 5;

@@ -1,6 +1,7 @@
 // The rooms between memory and disk.
 #pragma once
 
+#include "actors/scheduler/disk/chain_restores.h"
 #include "actors/scheduler/disk/chunk_chains.h"
 #include "actors/scheduler/disk/disk_room.h"
 #include "actors/scheduler/disk/erasures.h"
@@ -8,6 +9,7 @@
 #include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/disk/page_writer.h"
 #include "actors/scheduler/disk/stored_pages.h"
+#include "actors/scheduler/disk/stored_states.h"
 
 namespace cascade {
 
@@ -20,6 +22,8 @@ struct Disk {
   Erasures erasures;
   PageSpills spills;
   DiskRoom room;
+  StoredStates states;
+  ChainRestores restores;
 };
 
 }  // namespace cascade

@@ -41,43 +41,60 @@ DiskIndex::Match PageLoader::worth_loading(TenantId owner, std::span<const int32
   const auto begin = found.pages.size() * kPageTokens;
   DiskIndex::Match stored = stored_.disk().match(
       key_of(found.node), tenant_key_behind(index_, found.node, owner), wanted.subspan(begin));
-  const double bytes = static_cast<double>(stored.keys.size() * page_bytes_);
+  const int64_t tokens = stored.tokens - found.partial_tokens;
+  return is_quicker(stored.keys.size(), 0, tokens) ? stored : DiskIndex::Match();
+}
+
+bool PageLoader::is_quicker(size_t pages, size_t other_bytes, int64_t tokens) const {
+  const double bytes = static_cast<double>(pages * page_bytes_ + other_bytes);
   const double load_us =
       kLoadOverheadUs + bytes / (bytes_per_us_ > 0 ? bytes_per_us_ : kBytesPerUsGuess);
-  const double tokens = static_cast<double>(stored.tokens - found.partial_tokens);
   const double token_us = speed_.prefill_token_us();
-  const bool quicker = token_us <= 0 || load_us < tokens * token_us;
-  return tokens > 0 && quicker ? stored : DiskIndex::Match();
+  return tokens > 0 && (token_us <= 0 || load_us < static_cast<double>(tokens) * token_us);
 }
 
 bool PageLoader::start(ChainSequence& sequence, uint64_t handle, std::span<const int32_t> wanted,
                        const DiskIndex::Match& stored) {
   const int64_t begin = sequence.committed();
   if (stored.tokens == 0 || !sequence.reserve(begin + stored.tokens)) return false;
-  Load load;
-  load.handle = handle;
-  load.keys = stored.keys;
-  load.tokens.assign(wanted.begin() + begin, wanted.begin() + begin + stored.tokens);
-  ask(std::move(load), sequence);
+  const auto tokens =
+      wanted.subspan(static_cast<size_t>(begin), static_cast<size_t>(stored.tokens));
+  const auto first_page = static_cast<size_t>(begin / kPageTokens);
+  read(handle, stored.keys, tokens, std::span(sequence.pages()).subspan(first_page));
   return true;
 }
 
+void PageLoader::read(uint64_t handle, std::vector<Digest> keys, std::span<const int32_t> tokens,
+                      std::span<const PageIndex> pages) {
+  Load load;
+  load.handle = handle;
+  load.keys = std::move(keys);
+  load.tokens.assign(tokens.begin(), tokens.end());
+  load.pages.assign(pages.begin(), pages.end());
+  ask(std::move(load));
+}
+
 // Asks the store for the next pages.
-void PageLoader::ask(Load&& load, const ChainSequence& sequence) {
+void PageLoader::ask(Load&& load) {
   wire::LoadPages message;
   message.job = jobs_.next();
-  const auto first_page = static_cast<size_t>(sequence.committed()) / kPageTokens;
   const size_t count = std::min(kPagesLoadedAtOnceMax, load.keys.size() - load.done);
-  for (size_t i = 0; i < count; ++i) {
-    const auto begin = load.tokens.begin() + static_cast<ptrdiff_t>((load.done + i) * kPageTokens);
+  for (size_t i = load.done; i < load.done + count; ++i) {
+    const auto begin = load.tokens.begin() + static_cast<ptrdiff_t>(i * kPageTokens);
     const auto left = load.tokens.end() - begin;
-    message.pages.push_back({load.keys[load.done + i].hex(),
+    message.pages.push_back({load.keys[i].hex(),
                              {begin, begin + std::min<ptrdiff_t>(kPageTokens, left)},
-                             sequence.pages()[first_page + i]});
+                             load.pages[i]});
   }
   load.asked = count;
   loads_.put(message.job, std::move(load));
   outbox_.send(Actor::kStore, std::move(message));
+}
+
+void PageLoader::note_speed(size_t bytes, int64_t us) {
+  const double speed = static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(1, us));
+  bytes_per_us_ =
+      bytes_per_us_ <= 0 ? speed : bytes_per_us_ * (1 - kNewSpeedWeight) + speed * kNewSpeedWeight;
 }
 
 void PageLoader::on(const wire::LoadPagesDone& done) {
@@ -85,13 +102,7 @@ void PageLoader::on(const wire::LoadPagesDone& done) {
   if (!load) return;  // of an earlier incarnation of the store
   const auto good = static_cast<size_t>(done.good);
   stored_.count_loaded(done.good);
-  if (done.good > 0) {
-    const double bytes = static_cast<double>(good * page_bytes_);
-    const double speed = bytes / static_cast<double>(std::max<int64_t>(1, done.load_us));
-    bytes_per_us_ = bytes_per_us_ <= 0
-                        ? speed
-                        : bytes_per_us_ * (1 - kNewSpeedWeight) + speed * kNewSpeedWeight;
-  }
+  if (done.good > 0) note_speed(good * page_bytes_, done.load_us);
   if (good < load->asked) {
     if (done.error) spdlog::warn("a page is computed again: {}", done.error->to_string());
     if (done.error && done.error->code == ErrorCode::kDataCorrupt) stored_.count_bad();
@@ -106,9 +117,8 @@ void PageLoader::note_loaded(Load&& load, size_t good) {
   const size_t count = std::min(good * kPageTokens, load.tokens.size() - begin);
   const bool more = good == load.asked && load.done + good < load.keys.size();
   load.done += good;
-  const ChainSequence* sequence =
-      loaded_(load.handle, std::span(load.tokens).subspan(begin, count), more);
-  if (more && sequence != nullptr) ask(std::move(load), *sequence);
+  const bool goes_on = loaded_(load.handle, std::span(load.tokens).subspan(begin, count), more);
+  if (more && goes_on) ask(std::move(load));
 }
 
 void PageLoader::prefetch(const std::vector<const ChunkEntry*>& used) {

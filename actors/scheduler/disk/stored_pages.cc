@@ -58,6 +58,16 @@ std::vector<Digest> StoredPages::path_of(TenantId owner, std::span<const int32_t
   return path;
 }
 
+int64_t StoredPages::tokens_after(const ChainIndex::Node* node, TenantId owner,
+                                  std::span<const int32_t> chain) const {
+  const bool is_root = node == index_.root();
+  const int64_t begin = is_root ? 0 : name_of(node).position + kPageTokens;
+  return disk_
+      .match(key_of(node), tenant_key_behind(index_, node, owner),
+             chain.subspan(static_cast<size_t>(begin)))
+      .tokens;
+}
+
 void StoredPages::note_gone(const Digest& key) {
   if (!disk_.contains(key)) return;
   disk_.remove(key);

@@ -64,6 +64,10 @@ class StoredPages {
   // left.
   std::vector<Digest> path_of(TenantId owner, std::span<const int32_t> chain) const;
 
+  // How many of the chain's tokens after the page or root `node` are on disk.
+  int64_t tokens_after(const ChainIndex::Node* node, TenantId owner,
+                       std::span<const int32_t> chain) const;
+
   // The store does not have the page any more, so nobody can read it under a lease.
   void note_gone(const Digest& key);
   // Removes the page and all pages that go on from it and belong to no chunk.

@@ -74,6 +74,7 @@ wire::StatusReply StatusDoor::status() const {
     status.kv_disk_bytes = from_.disk_room.used_bytes();
     status.kv_disk_bytes_max = from_.disk_room.bytes();
   }
+  status.states = state_stats();
   status.attention = to_string(from_.options.attention);
   status.sequence_tokens_max = sequence_tokens_max();
   status.requests_running = static_cast<int32_t>(from_.requests.running());
@@ -122,6 +123,7 @@ void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) 
   }
   status.kv_disk_bytes.reset();
   status.kv_disk_bytes_max.reset();
+  status.states.reset();
   status.sequence_tokens_max = 0;  // it depends on others' pins
   status.chunks_input = status.chunks_output = 0;
   from_.registry.for_each(tenant, [&](const ChunkEntry& entry) {
@@ -146,6 +148,10 @@ std::vector<std::string> StatusDoor::warnings() const {
   }
   if (from_.writer.error()) {
     warnings.push_back("K and V are not written to disk: " + from_.writer.error()->to_string());
+  }
+  if (from_.stored_states.error()) {
+    warnings.push_back("states of recurrent layers are not written to disk: " +
+                       from_.stored_states.error()->to_string());
   }
   const size_t pins_lost = from_.keep.pins.without_room() + from_.keep.text_pins.without_room();
   if (pins_lost > 0) {
@@ -257,6 +263,19 @@ wire::DiskStats StatusDoor::disk_stats() const {
           .load_bytes_per_s = static_cast<int64_t>(from_.loader.bytes_per_us() * 1e6)};
 }
 
+std::optional<wire::StateStats> StatusDoor::state_stats() const {
+  if (!from_.states.is_needed()) return std::nullopt;
+  const StateTable::Counts& counts = from_.states.counts();
+  return wire::StateStats{.state_bytes = static_cast<int64_t>(from_.options.states->page_bytes()),
+                          .states_max = static_cast<int64_t>(from_.states.slots()),
+                          .states_used = static_cast<int64_t>(from_.states.slots_used()),
+                          .states_kept = static_cast<int64_t>(counts.checkpoints),
+                          .states_dropped = static_cast<int64_t>(counts.dropped),
+                          .on_disk = static_cast<int64_t>(from_.stored_states.count()),
+                          .written = from_.stored_states.written(),
+                          .loaded = from_.restores.restored()};
+}
+
 void StatusDoor::on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&) {
   wire::StatsReply stats;
   PagesOfChunk pages;
@@ -269,6 +288,7 @@ void StatusDoor::on(const Client& client, const wire::RequestId& id, const wire:
     stats.cache->chunk_bytes = stats.cache->page_bytes * std::ssize(pages.in_memory);
     stats.cache->chunk_disk_bytes = disk_page_bytes() * std::ssize(pages.on_disk);
     if (from_.options.keep_pages) stats.disk = disk_stats();
+    stats.states = state_stats();
   }
   from_.outbox.reply(client, id, std::move(stats));
 }

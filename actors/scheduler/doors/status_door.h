@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "actors/scheduler/disk/chain_restores.h"
 #include "actors/scheduler/disk/disk_room.h"
 #include "actors/scheduler/disk/page_loader.h"
 #include "actors/scheduler/disk/page_writer.h"
 #include "actors/scheduler/disk/stored_pages.h"
+#include "actors/scheduler/disk/stored_states.h"
 #include "actors/scheduler/idle_prefill.h"
 #include "actors/scheduler/keep/keep.h"
 #include "actors/scheduler/metadata_writer.h"
@@ -25,6 +27,7 @@
 #include "cache/page_arena.h"
 #include "cache/page_pool.h"
 #include "cache/planner.h"
+#include "cache/state_table.h"
 #include "model/model.h"
 #include "wire/messages.h"
 
@@ -55,6 +58,9 @@ class StatusDoor {
     const PageWriter& writer;
     const StoredPages& stored;
     const DiskRoom& disk_room;
+    const StateTable& states;
+    const StoredStates& stored_states;
+    const ChainRestores& restores;
     Keep& keep;
     Outbox& outbox;
   };
@@ -78,6 +84,8 @@ class StatusDoor {
   int64_t disk_page_bytes() const;
   wire::CacheStats cache_stats() const;
   wire::DiskStats disk_stats() const;
+  // nullopt: the model has no recurrent layers.
+  std::optional<wire::StateStats> state_stats() const;
   std::vector<wire::ChunkGroup> chunk_groups(const std::string& tenant, PagesOfChunk& all);
   std::vector<std::string> warnings() const;
 

@@ -81,4 +81,16 @@ IdlePrefill::Callbacks tell_of_idle(Keep& keep) {
   };
 }
 
+MetadataWriter::RowRemoved tell_of_rows(Keep& keep) {
+  return [&](const StoredName& name, const std::optional<Error>& error) {
+    keep.removals.row_is_removed(name, error);
+  };
+}
+
+StoredPages::Removed tell_of_removed_pages(Keep& keep) {
+  return [&](const std::optional<StoredName>& erased, const std::optional<Error>& error) {
+    keep.removals.pages_are_removed(erased, error);
+  };
+}
+
 }  // namespace cascade

@@ -65,5 +65,7 @@ struct Keep {
 PageWriter::Callbacks tell_of_writing(Keep& keep, ChunkChains& chains);
 ChunkChains::IsRead tell_of_chains(Keep& keep);
 IdlePrefill::Callbacks tell_of_idle(Keep& keep);
+MetadataWriter::RowRemoved tell_of_rows(Keep& keep);
+StoredPages::Removed tell_of_removed_pages(Keep& keep);
 
 }  // namespace cascade

@@ -185,6 +185,17 @@ export const DiskStats = struct({
   load_bytes_per_s: int64,
 });
 
+export const StateStats = struct({
+  state_bytes: int64,
+  states_max: int64,
+  states_used: int64,
+  states_kept: int64,
+  states_dropped: int64,
+  on_disk: int64,
+  written: int64,
+  loaded: int64,
+});
+
 export const ModelInfo = struct({
   name: string,
   state: string,
@@ -225,6 +236,6 @@ export const ErrorBody = struct({ code: string, field: string, message: string }
 // By the names of their TypeScript types.
 export const parts = {
   ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
-  GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, FsckFinding,
-  SessionInfo, SessionTurn, SessionOutput, ExpiryPolicy, ModelInfo, Loading,
+  GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, StateStats,
+  FsckFinding, SessionInfo, SessionTurn, SessionOutput, ExpiryPolicy, ModelInfo, Loading,
 };

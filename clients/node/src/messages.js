@@ -43,6 +43,7 @@ import {
   SessionInfo,
   SessionOutput,
   SessionTurn,
+  StateStats,
   ThinkSpan,
   Timings,
   Usage,
@@ -207,6 +208,7 @@ const replies = {
     kv_bytes_per_token: int64,
     kv_disk_bytes: optional(int64),
     kv_disk_bytes_max: optional(int64),
+    states: optional(StateStats),
     attention: textOrEmpty,
     sequence_tokens_max: defaulting(int64, 0),
     requests_running: int32,
@@ -284,6 +286,7 @@ const replies = {
     pages_of_tenant: int64,
     cache: optional(CacheStats),
     disk: optional(DiskStats),
+    states: optional(StateStats),
   }),
   FsckReply: struct({
     findings: list(FsckFinding),

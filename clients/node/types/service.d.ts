@@ -25,6 +25,8 @@ export interface StatusReply {
   kvDiskBytes?: number;
   /** What they may take, at the present free space. */
   kvDiskBytesMax?: number;
+  /** Absent: the model has no recurrent layers. */
+  states?: StateStats;
   /** The attention mode of requests that name none. */
   attention: string;
   /** The most tokens of a prompt and its answer in this mode. */
@@ -110,6 +112,20 @@ export interface DiskStats {
   loadBytesPerS: number;
 }
 
+/** States of recurrent layers, in memory and on disk. */
+export interface StateStats {
+  stateBytes: number;
+  statesMax: number;
+  /** Kept ones, and those of running requests. */
+  statesUsed: number;
+  /** Prompts can go on from them. */
+  statesKept: number;
+  statesDropped: number;
+  onDisk: number;
+  written: number;
+  loaded: number;
+}
+
 export interface StatsReply {
   groups: ChunkGroup[];
   chunksMax: number;
@@ -119,6 +135,8 @@ export interface StatsReply {
   cache?: CacheStats;
   /** Only for the tenant 'local', and only if the daemon keeps K and V on disk. */
   disk?: DiskStats;
+  /** Only for the tenant 'local', and only if the model has recurrent layers. */
+  states?: StateStats;
 }
 
 /** A model of the daemon. Sizes are estimates in bytes, or 0 if they are unknown. */

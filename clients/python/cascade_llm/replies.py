@@ -16,6 +16,20 @@ class Pong:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StateStats:
+    """States of recurrent layers, in memory and on disk."""
+
+    state_bytes: Int64  # of each
+    states_max: Int64
+    states_used: Int64  # kept ones, and those of running requests
+    states_kept: Int64  # prompts can go on from them
+    states_dropped: Int64  # to make room
+    on_disk: Int64
+    written: Int64
+    loaded: Int64
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatusReply:
     """What the daemon runs and holds, and what it did since its start."""
 
@@ -38,6 +52,7 @@ class StatusReply:
     kv_bytes_per_token: Int64
     kv_disk_bytes: Int64 | None = None  # None: nothing is kept on disk
     kv_disk_bytes_max: Int64 | None = None
+    states: StateStats | None = None  # None: the model has no recurrent layers
     attention: str = ""  # the mode of requests that name none
     sequence_tokens_max: Int64 = 0  # of a prompt and its answer, in this mode
     requests_running: Int32
@@ -274,6 +289,7 @@ class StatsReply:
     pages_of_tenant: Int64
     cache: CacheStats | None = None  # only for the tenant "local"
     disk: DiskStats | None = None
+    states: StateStats | None = None
 
 
 @dataclass(frozen=True)

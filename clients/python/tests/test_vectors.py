@@ -79,9 +79,10 @@ class VectorsTest(unittest.TestCase):
 
     def test_optional_structs_of_statistics_are_there(self) -> None:
         stats = message_of("stats_reply")
-        assert isinstance(stats, StatsReply) and stats.cache and stats.disk
+        assert isinstance(stats, StatsReply) and stats.cache and stats.disk and stats.states
         self.assertEqual(stats.cache.refault_share, 0.25)
         self.assertEqual(stats.disk.load_bytes_per_s, 2_000_000_000)
+        self.assertEqual((stats.states.states_kept, stats.states.loaded), (5, 4))
 
     def test_small_messages_are_as_the_specification_says(self) -> None:
         self.assertEqual(encode(COUNTING_ID, Ping()), [b"CAS1\1\0\0\0", COUNTING_ID, b"\x80"])

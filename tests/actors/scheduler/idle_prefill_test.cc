@@ -20,6 +20,7 @@ using testing::Tokens;
 class IdlePrefillTest : public testing::RoomTest {
  protected:
   static constexpr int kReprefillsMax = 2;
+  static constexpr size_t kStateBytes = 1000;
 
   explicit IdlePrefillTest(size_t state_slots = 0) : RoomTest(8, state_slots) {
     add("output_a", ChunkType::kOutput);
@@ -47,9 +48,20 @@ class IdlePrefillTest : public testing::RoomTest {
                      stored_,
                      kPageBytes,
                      speed_,
-                     [this](uint64_t, std::span<const int32_t> tokens, bool more) {
-                       return idle_.loaded(tokens, more);
+                     [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
+                       return restores_.has(handle) ? restores_.loaded(handle, tokens, more)
+                                                    : idle_.loaded(tokens, more);
                      }};
+  ChainRestores restores_{kStateBytes,
+                          clock_,
+                          jobs_,
+                          outbox_,
+                          caches_,
+                          stored_,
+                          stored_states_,
+                          loader_,
+                          {.is_wanted = [this](uint64_t) { return !idle_.is_gone(); },
+                           .ended = [this](uint64_t, int64_t) { idle_.restored(); }}};
   std::vector<std::pair<std::string, bool>> ended_;
   size_t lost_ = 0;
   IdlePrefill idle_{
@@ -61,6 +73,7 @@ class IdlePrefillTest : public testing::RoomTest {
       tenants_,
       registry_,
       loader_,
+      restores_,
       {.ended = [this](Reprefill&& reprefill,
                        bool complete) { ended_.emplace_back(reprefill.chunk_id, complete); },
        .lost = [this](IdlePrefill::Tokenizing&& lost) { lost_ += lost.size(); }}};

@@ -13,6 +13,7 @@
 #include "actors/scheduler/disk/erasures.h"
 #include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/disk/stored_pages.h"
+#include "actors/scheduler/disk/stored_states.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/outbox.h"
 #include "actors/scheduler/tenants.h"
@@ -115,6 +116,8 @@ class RoomTest : public ::testing::Test {
                       [this](const auto& erased, const auto& error) {
                         if (on_removed_) on_removed_(erased, error);
                       }};
+  StoredStates stored_states_{/*keeps_states=*/true, clock_,   jobs_,   outbox_,
+                              memory_.index,         tenants_, states_, stored_};
   ChunkRegistry registry_;
   StoredPages::Removed on_removed_;
 };

@@ -55,9 +55,13 @@ Longer sequences are read from disk where memory has no room for them, up to max
   EXPECT_NE(text.find(" memory in all\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("states"), std::string::npos) << text;
   needed.state_bytes = 6 << 20;
-  EXPECT_NE(estimate_text(facts, {{64, needed}})
-                .find("\nstates          2.0 MiB a sequence, of recurrent layers\n"),
-            std::string::npos);
+  EstimateFacts hybrid = facts;
+  hybrid.state_memory_bytes = 100 << 20;
+  EXPECT_NE(
+      estimate_text(hybrid, {{64, needed}})
+          .find("\nstates          2.0 MiB a sequence, of recurrent layers; the daemon keeps up "
+                "to 50 by default (state_memory), and others on disk\n"),
+      std::string::npos);
   EXPECT_NE(text.find("160.0 MiB that this machine has:\n"), std::string::npos) << text;
 }
 

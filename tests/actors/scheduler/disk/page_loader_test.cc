@@ -76,7 +76,7 @@ class PageLoaderTest : public testing::RoomTest {
                      [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
                        loaded_.push_back({handle, {tokens.begin(), tokens.end()}, more});
                        sequence_->commit(tokens, 0);
-                       return goes_on_ ? sequence_.get() : nullptr;
+                       return goes_on_;
                      }};
 };
 

@@ -48,17 +48,18 @@ class StatusDoorTest : public testing::KeepTest {
   Counters counters_;
   PageSpills spills_ = spills_of(memory_.pool.page_count(), speed_, requests_);
   DiskRoom disk_room_{options_.disk, stored_, spills_, memory_.index, tenants_};
-  StatusDoor door_{{options_,      stopping_since_us_,
-                    clock_,        testing::demo_model(),
-                    memory_.arena, memory_.pool,
-                    memory_.index, tenants_,
-                    registry_,     requests_,
-                    admission_,    idle_,
-                    speed_,        counters_,
-                    metadata_,     loader_,
-                    writer_,       stored_,
-                    disk_room_,    keep_,
-                    outbox_}};
+  StatusDoor door_{{options_,       stopping_since_us_,
+                    clock_,         testing::demo_model(),
+                    memory_.arena,  memory_.pool,
+                    memory_.index,  tenants_,
+                    registry_,      requests_,
+                    admission_,     idle_,
+                    speed_,         counters_,
+                    metadata_,      loader_,
+                    writer_,        stored_,
+                    disk_room_,     states_,
+                    stored_states_, restores_,
+                    keep_,          outbox_}};
 };
 
 TEST_F(StatusDoorTest, says_how_long_the_daemon_has_served_and_whether_it_stops) {

@@ -109,13 +109,11 @@ class KeepTest : public RoomTest {
                       metadata_,
                       tell_of_chains(keep_)};
   SpeedEstimate speed_;
-  PageLoader loader_{jobs_,
-                     outbox_,
-                     memory_.index,
-                     stored_,
-                     kPageBytes,
-                     speed_,
-                     [](auto&&...) { return nullptr; }};
+  PageLoader loader_{
+      jobs_, outbox_, memory_.index, stored_, kPageBytes, speed_, [](auto&&...) { return false; }};
+  ChainRestores restores_{/*state_bytes=*/1, clock_,  jobs_,
+                          outbox_,           caches_, stored_,
+                          stored_states_,    loader_, {}};
   IdlePrefill idle_{{.reprefills_max = 10, .slice_tokens_max = 512, .attention = {}},
                     clock_,
                     jobs_,
@@ -124,6 +122,7 @@ class KeepTest : public RoomTest {
                     tenants_,
                     registry_,
                     loader_,
+                    restores_,
                     tell_of_idle(keep_)};
   RequestTable requests_;
   std::vector<ChunkUses::ChunkName> texts_gone_;  // of chunks

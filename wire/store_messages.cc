@@ -1,5 +1,5 @@
 // PageUses, the list of page uses that is kept field by field.
-#include "wire/actor_messages.h"
+#include "wire/store_messages.h"
 
 #include <algorithm>
 #include <utility>
