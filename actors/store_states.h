@@ -20,15 +20,15 @@ class StoreStates {
  public:
   using Send = std::function<void(wire::Message)>;
 
-  // `slots` has the slots that messages name, and `pages` their pages, in this layout. nullptr: the
-  // model has no states, so there are no such messages, but states of another model may still be
-  // removed. All arguments must outlive this.
+  // `slots` has the slots that messages name, and `pages` their pages, in this layout. Without
+  // `slots` the model has no states: put() and load() must not be called, but states of another
+  // model are removed all the same. All arguments must outlive this.
   StoreStates(ChainStates& states, const PageArena* slots, const PageArena& pages,
               const KvLayout& layout, const Clock& clock)
       : states_(states), slots_(slots), pages_(pages), layout_(layout), clock_(clock) {}
 
-  // Stores the state; the answer is true after the next commit(), if contains() is. `key` is the
-  // name of the state.
+  // Stores the state, whose name is `key`. The answer holds after the next commit(), unless
+  // contains() says then that the state is gone.
   wire::StateStored put(const wire::StoreState& store, const Digest& key);
   wire::StateLoaded load(const wire::LoadState& load);
   // Sends the names of all states of the model, in messages that others follow.

@@ -79,8 +79,8 @@ Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const st
   return opened;
 }
 
-// Opens the states of recurrent layers in the state directory. nullptr if the model has none and
-// none of another model are there: deletes would have to remove those, too.
+// Opens the states of recurrent layers in the state directory. nullptr if the model has none, and
+// the directory has none of another model, which deletes would have to remove, too.
 Result<std::unique_ptr<ChainStates>> open_states(const DaemonOptions& options, Store* store,
                                                  const PageArena* slots) {
   if (store == nullptr || (slots == nullptr && !ChainStates::exists(*store))) {
@@ -95,7 +95,8 @@ Result<std::unique_ptr<ChainStates>> open_states(const DaemonOptions& options, S
   for (const Finding& finding : (*opened)->findings()) {
     spdlog::warn("{}: {}", finding.where, finding.what);
   }
-  // A state has a block before it, and so have two files: that in use and one that replaces it.
+  // The budget must hold the padded state, the block before it, and the first blocks of two files:
+  // the one in use and its successor.
   const uint64_t needed = slots == nullptr ? 0 : slots->page_bytes() + 4 * kKvBlockBytes;
   if (kv.disk_bytes_max < needed) {
     spdlog::warn(

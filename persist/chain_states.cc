@@ -5,8 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "base/checked.h"
-
 namespace cascade {
 namespace {
 
@@ -196,8 +194,7 @@ Status ChainStates::remove_uncovered(std::span<const Digest> keys) {
   return {};
 }
 
-// A removed page may have covered states with its own name, and others after the page before it.
-// They all have that page as their parent.
+// The states that a page covers have the same parent as the page.
 Status ChainStates::follow_pages() {
   RETURN_IF_ERROR(remove_uncovered(unsettled_));
   ASSIGN_OR_RETURN(const std::vector<PageLink> removed, page_links_.removed());
@@ -212,7 +209,7 @@ Status ChainStates::follow_pages() {
 }
 
 Status ChainStates::commit() {
-  // Without changes, all pages that are there are durable.
+  // If the pages have no changes, all of them are durable.
   const bool pages_are_durable = !pages_.database().has_changes();
   Status done = follow_pages();
   if (done.ok()) done = states_->commit();

@@ -41,10 +41,11 @@ struct StateRecord {
 // first. One thread. Errors of all functions: as Store.
 class ChainStates {
  public:
-  // Makes or opens the states of `pages`, which outlives this and has only one. States without
-  // covers are removed, and so are those beyond the budget. `options` are those of states.
+  // Makes or opens the states of `pages`. States without covers are removed, and so are those
+  // beyond the budget. `options` are those of states. `pages` outlives the result, and has no other
+  // ChainStates meanwhile.
   static Result<std::unique_ptr<ChainStates>> open(Store& pages, const KvOptions& options);
-  // Whether something is in the place of that folder.
+  // Whether the folder of the states exists, or something else is in its place.
   static bool exists(const Store& pages);
 
   ~ChainStates();
@@ -74,8 +75,8 @@ class ChainStates {
   Status commit();
   // Undoes the changes since the last commit.
   Status rollback() { return states_->rollback(); }
-  // The states that have been removed since the last call. That they were told is a part of the
-  // next group of changes.
+  // The states that have been removed since the last call. Each call belongs to the next group of
+  // changes: if that is undone, the same states are told again.
   Result<std::vector<Digest>> take_removed();
 
   // Faults found by open(), and what was done about each.

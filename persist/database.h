@@ -59,7 +59,7 @@ class Query {
   double real(int column) const;
   std::string text(int column) const;
   Blob blob(int column) const;
-  // A digest in a blob, whose bytes of a damaged row may be fewer.
+  // Reads a digest from a blob. If the blob is too short (in a damaged row), the rest is 0.
   Digest digest(int column) const;
 
  private:

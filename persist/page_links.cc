@@ -2,6 +2,7 @@
 #include "persist/page_links.h"
 
 namespace cascade {
+
 Status PageLinks::watch_removals() {
   return database_.execute(
       "CREATE TEMP TABLE IF NOT EXISTS removed_pages(key BLOB NOT NULL, parent_key BLOB NOT NULL) "

@@ -21,13 +21,13 @@ class PageLinks {
  public:
   explicit PageLinks(Database& database) : database_(database) {}
 
-  // From here on notes each page that leaves the table of pages, for whatever reason, until the
+  // Notes each page that leaves the table of pages from now on, for whatever reason, until the
   // database is closed.
   Status watch_removals();
   // The pages that were noted since the last forget_removed(). If a group of changes is undone, so
   // are its notes.
   Result<std::vector<PageLink>> removed();
-  // Part of the database's group of changes.
+  // Removes these notes, as a part of the database's group of changes.
   Status forget_removed();
 
   // The pages that come directly after the page or root `parent`.

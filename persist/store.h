@@ -76,8 +76,8 @@ class Store : public ChunkStore {
   Status commit() override;
   // Undoes the changes since the last commit.
   Status rollback() override;
-  // What has to be durable before the changes of this store are. Each commit() with changes calls
-  // it first; after its error, the changes are undone. Empty: nothing.
+  // From now on each commit() with changes runs `call` first, which makes durable what must be
+  // durable before these changes. If that fails, the changes are undone. An empty `call` ends this.
   void set_before_commit(std::function<Status()> call) { before_commit_ = std::move(call); }
 
   // Pages to remove to make room for `bytes` (KvStore::oldest()). Left out are the pages of pinned

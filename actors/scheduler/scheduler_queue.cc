@@ -27,8 +27,9 @@ bool has_reserve(const TenantTurn& turn, size_t running, size_t places) {
   return may_use_it && turn.running == 0 && running < places + reserve;
 }
 
-// How often a request's beginning is brought back from disk. If other requests take the memory
-// before the request starts, or if a read fails, it is tried again; but a request must start.
+// How often the beginning of a request may be read from disk. It is read again if a read fails, or
+// if other requests take the memory before the request starts; but in the end the request must
+// start.
 constexpr int kRestoresMax = 3;
 
 // The prompt that was computed last counts as shorter than it is, by this factor. Otherwise two
@@ -282,7 +283,7 @@ bool SchedulerCore::start(Request& request) {
 }
 
 // If nothing runs, a request that cannot start never will, because pinned chunks have its pages.
-// What the store reads or writes for others is taken only for a while.
+// Memory that the store reads or writes for others is taken only for a while.
 void SchedulerCore::refuse_starved() {
   if (idle_.is_loading() || disk_.writer.is_writing() || disk_.states.is_writing()) return;
   while (requests_.running() == 0 && disk_.restores.count() == 0 && !requests_.waiting().empty()) {

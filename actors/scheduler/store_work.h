@@ -29,6 +29,9 @@ struct StoredName {
 
 // ---- Pages --------------------------------------------------------------------------------------
 
+// How long no pages, or no states, are written after the disk refused some.
+inline constexpr int64_t kWriteRetryUs = 2'000'000;
+
 struct Writeback {
   TenantId owner;
   std::vector<int32_t> chain;

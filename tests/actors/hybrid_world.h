@@ -57,6 +57,18 @@ inline std::vector<int32_t> joined(std::vector<int32_t> ids, const std::vector<i
   return ids;
 }
 
+// A prompt of at most 300 tokens that goes on from one of the chains. One in `cuts` leaves its
+// chain before the end.
+inline std::vector<int32_t> random_prompt(Random& random,
+                                          const std::vector<std::vector<int32_t>>& chains,
+                                          uint64_t cuts) {
+  std::vector<int32_t> prompt = chains[random.below(chains.size())];
+  if (random.below(cuts) == 0) prompt.resize(1 + random.below(prompt.size()));
+  prompt = joined(prompt, some_ids(random.below(1000), random.below(60)));
+  if (prompt.size() > 300) prompt.resize(300);
+  return prompt;
+}
+
 // Expects the answer that a scheduler without any kept states gives.
 inline void expect_cold_bits(const wire::GenerateRequest& request, const wire::Final& final,
                              const std::string& name = "qwen3-5") {

@@ -236,10 +236,7 @@ TEST(SchedulerStates, any_mixture_of_requests_has_the_bits_of_cold_prompts) {
   for (int round = 0; round < 25; ++round) {
     std::vector<std::pair<uint64_t, wire::GenerateRequest>> sent;
     for (uint64_t i = 0; i <= random.below(4); ++i) {
-      Ids prompt = chains[random.below(chains.size())];
-      if (random.below(2) == 0) prompt.resize(1 + random.below(prompt.size()));
-      prompt = joined(prompt, some_ids(random.below(1000), random.below(60)));
-      if (prompt.size() > 300) prompt.resize(300);
+      const Ids prompt = testing::random_prompt(random, chains, /*cuts=*/2);
       sent.emplace_back(0, ids_request(prompt, 1 + int32_t(random.below(12))));
       sent.back().first = world.post(sent.back().second);
       world.pump(random.below(6));

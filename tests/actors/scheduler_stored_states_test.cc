@@ -26,6 +26,11 @@ Ids after(const wire::GenerateRequest& request, const wire::Final& final, uint64
   return joined(joined(request.prompt_token_ids, final.token_ids), some_ids(seed, 30));
 }
 
+// How many tokens are before the state.
+int64_t end_of(const StoredPage& state) {
+  return state.header.position + std::ssize(state.header.token_ids);
+}
+
 TEST(StoredStates, let_each_turn_of_a_chat_go_on_after_a_kill) {
   for (const std::string& name : testing::hybrids_of_each_kind()) {
     HybridDiskWorld daemon(name);
@@ -85,14 +90,18 @@ TEST(StoredStates, of_a_deleted_output_are_gone_when_the_delete_is_answered) {
   const wire::Final final = daemon.answer(request);
   const Ids prompt(100, 'a');
   const auto next = ids_request(joined(joined(prompt, final.token_ids), some_ids(1, 20)), 1);
-  EXPECT_GT(daemon.states_on_disk(), 0u);
+  // How many tokens are before the deepest state on disk.
+  const auto deepest = [&] {
+    const auto states = daemon.states().of_model(testing::hybrid_model().root_key(""));
+    EXPECT_TRUE(testing::ok(states));
+    int64_t most = 0;
+    for (const StoredPage& state : *states) most = std::max(most, end_of(state));
+    return most;
+  };
+  EXPECT_GT(deepest(), 100);
   daemon.world().one<wire::ChunkReply>(
       daemon.world().send(wire::ChunkDelete{final.output_chunk_id}));
-  const auto states = daemon.states().of_model(testing::hybrid_model().root_key(""));
-  ASSERT_TRUE(testing::ok(states));
-  for (const StoredPage& state : *states) {
-    EXPECT_LE(state.header.position + std::ssize(state.header.token_ids), 100);
-  }
+  EXPECT_LE(deepest(), 100);
   daemon.restart();
   EXPECT_LE(daemon.exact(next).usage.reused_tokens, 100);
 }
@@ -147,14 +156,11 @@ TEST(StoredStates, leave_an_earlier_one_to_go_on_from_if_the_deepest_is_damaged)
   const wire::Final final = daemon.answer(second);
   const auto states = daemon.states().of_model(testing::hybrid_model().root_key(""));
   ASSERT_TRUE(testing::ok(states));
-  const auto end = [](const StoredPage& state) {
-    return state.header.position + std::ssize(state.header.token_ids);
-  };
-  const StoredPage deepest = *std::ranges::max_element(*states, {}, end);
+  const StoredPage deepest = *std::ranges::max_element(*states, {}, end_of);
   daemon.restart();
   daemon.disk().bytes("/state/states/kv/00000001.kv")[deepest.place.offset + 5000] ^= 1;
   const wire::Final next = daemon.exact(ids_request(after(second, final, 8), 3));
-  EXPECT_LT(next.usage.reused_tokens, end(deepest));
+  EXPECT_LT(next.usage.reused_tokens, end_of(deepest));
   EXPECT_GE(next.usage.reused_tokens, 139);
 }
 
@@ -269,7 +275,9 @@ TEST(StoredStates, are_brought_back_for_no_more_requests_than_run_together) {
     asked += std::holds_alternative<wire::LoadState>(out.envelope.message) ? 1 : 0;
     most = std::max(most, asked);
   };
+  const auto set_speed = daemon.world().tamper;
   daemon.world().tamper = [&](wire::Message& answer) {
+    set_speed(answer);
     asked -= std::holds_alternative<wire::StateLoaded>(answer) ? 1 : 0;
   };
   std::vector<uint64_t> numbers;
@@ -321,8 +329,9 @@ TEST(StoredStates, are_written_again_after_a_restart_of_the_store) {
 TEST(StoredStates, that_the_disk_refused_are_written_later) {
   HybridDiskWorld daemon;
   bool refuse = true;
-  const auto speeds = daemon.world().tamper;
+  const auto set_speed = daemon.world().tamper;
   daemon.world().tamper = [&](wire::Message& answer) {
+    set_speed(answer);
     auto* stored = std::get_if<wire::StateStored>(&answer);
     if (stored != nullptr && refuse)
       *stored = {stored->job, false, Error{ErrorCode::kIo, "", "no"}};
@@ -372,10 +381,7 @@ TEST(StoredStates, any_mixture_of_requests_and_kills_has_the_bits_of_cold_prompt
     daemon.world().store_at_once = random.below(2) == 0;
     std::vector<std::pair<uint64_t, wire::GenerateRequest>> sent;
     for (uint64_t i = 0; i <= random.below(4); ++i) {
-      Ids prompt = chains[random.below(chains.size())];
-      if (random.below(3) == 0) prompt.resize(1 + random.below(prompt.size()));
-      prompt = joined(prompt, some_ids(random.below(1000), random.below(60)));
-      if (prompt.size() > 300) prompt.resize(300);
+      const Ids prompt = testing::random_prompt(random, chains, /*cuts=*/3);
       sent.emplace_back(0, ids_request(prompt, 1 + int32_t(random.below(12))));
       sent.back().second.retain_output = random.below(4) != 0;
       sent.back().first = daemon.world().post(sent.back().second);

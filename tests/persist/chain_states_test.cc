@@ -222,14 +222,23 @@ TEST(ChainStates, do_not_stay_when_the_commit_of_their_page_fails) {
   EXPECT_FALSE(stores.has(state));
 }
 
-TEST(ChainStates, follow_pages_whose_file_is_lost) {
+// A chain with a state, both durable.
+struct OneState {
+  OneState() {
+    stores.append(chain);
+    EXPECT_TRUE(stores.put(state));
+    EXPECT_TRUE(ok(stores.commit()));
+  }
+
   MemoryDisk disk;
-  TwoStores stores(disk);
-  const TestChain chain(1);
-  stores.append(chain);
-  const TestState state(chain, 1);
-  EXPECT_TRUE(stores.put(state));
-  ASSERT_TRUE(ok(stores.commit()));
+  TwoStores stores{disk};
+  const TestChain chain{1};
+  const TestState state{chain, 1};
+};
+
+TEST(ChainStates, follow_pages_whose_file_is_lost) {
+  OneState one;
+  auto& [disk, stores, chain, state] = one;
   ASSERT_EQ(disk.remove("/state/kv/00000001.kv"), 0);
   EXPECT_EQ(read_chain(stores.pages->kv(), chain).good, 0u);
   ASSERT_TRUE(ok(stores.commit()));
@@ -300,19 +309,14 @@ TEST(ChainStates, beyond_a_budget_that_has_become_smaller_are_removed_at_the_sta
 }
 
 TEST(ChainStates, follow_pages_in_every_commit_of_theirs) {
-  MemoryDisk disk;
-  TwoStores stores(disk);
-  const TestChain chain(1);
-  stores.append(chain);
-  const TestState state(chain, 1);
-  EXPECT_TRUE(stores.put(state));
-  ASSERT_TRUE(ok(stores.commit()));
+  OneState one;
+  auto& [disk, stores, chain, state] = one;
   ASSERT_TRUE(ok(stores.pages->kv().remove(chain.keys)));
   ASSERT_TRUE(ok(stores.pages->commit()));
   EXPECT_FALSE(stores.has(state));
 }
 
-TEST(ChainStates, larger_than_the_budget_are_refused_and_cost_nothing) {
+TEST(ChainStates, larger_than_the_budget_are_refused) {
   MemoryDisk disk;
   KvOptions options = test_options().kv;
   options.disk_bytes_max = 4 * 4096;
@@ -325,13 +329,8 @@ TEST(ChainStates, larger_than_the_budget_are_refused_and_cost_nothing) {
 }
 
 TEST(ChainStates, that_are_damaged_are_never_read) {
-  MemoryDisk disk;
-  TwoStores stores(disk);
-  const TestChain chain(1);
-  stores.append(chain);
-  const TestState state(chain, 1);
-  EXPECT_TRUE(stores.put(state));
-  ASSERT_TRUE(ok(stores.commit()));
+  OneState one;
+  auto& [disk, stores, chain, state] = one;
   disk.bytes("/state/states/kv/00000001.kv")[3 * 4096 + 5] ^= 1;
   std::vector<uint8_t> to(kStateBytes);
   const Status read = stores.states->read(state.key, state.tokens, to, 2);

@@ -1,4 +1,4 @@
-// First the pages that PageLoader reads, then the state with the page that ends after it.
+// The store reads the whole pages first, then the state with the page that it is in.
 #include "actors/scheduler/disk/chain_restores.h"
 
 #include <spdlog/spdlog.h>
@@ -39,7 +39,7 @@ std::optional<ChainRestores::Plan> ChainRestores::plan(TenantId owner,
   plan.state = states_.find(owner, tokens, match, begin);
   const int64_t end = plan.state.tokens;
   if (end == 0) return std::nullopt;
-  // If the last page has to be read, so has its beginning.
+  // A page that has to be read is read from its beginning.
   const int64_t whole_pages = std::ssize(match.pages) * kPageTokens;
   plan.in_memory = match.tokens() >= end ? end : std::min(whole_pages, end);
   const size_t pages = plan.state.pages.size() + (plan.in_memory < end && end % kPageTokens > 0);
@@ -76,13 +76,13 @@ bool ChainRestores::start(uint64_t handle, TenantId owner, std::span<const int32
   return true;
 }
 
-// Reserves a page for each that is read. False, and none is reserved, if there is no room.
+// Reserves memory for the pages that are read. False, and nothing is reserved, if there is no room.
 bool ChainRestores::reserve_pages(Restore& restore) {
   if (restore.in_memory == std::ssize(restore.tokens)) return true;
   const auto in_memory = std::span(restore.tokens).first(static_cast<size_t>(restore.in_memory));
   const auto last = (restore.tokens.size() + kPageTokens - 1) / kPageTokens;
   const size_t count = last - in_memory.size() / kPageTokens;
-  // What is in memory stays there while room is made.
+  // While the node is acquired, the pages up to it are not evicted.
   ChainIndex::Node* const node = caches_.index.match(restore.owner, in_memory).node;
   caches_.index.acquire(node);
   while (restore.pages.size() < count) {
@@ -131,7 +131,7 @@ void ChainRestores::on(const wire::StateLoaded& done) {
     return end(*handle, /*complete=*/true, done.page_token_ids);
   }
   const ErrorCode code = done.error->code;
-  // After any other error it may still be there.
+  // After any other error the store may still have the state.
   const bool is_gone = code == ErrorCode::kNotFound || code == ErrorCode::kDataCorrupt ||
                        code == ErrorCode::kInvalidArgument;
   if (is_gone) states_.lose(restores_.at(*handle).key);
@@ -141,8 +141,8 @@ void ChainRestores::on(const wire::StateLoaded& done) {
   end(*handle, /*complete=*/false);
 }
 
-// False if the caches have lost what was not read, or the disk what was. `last_page` has the tokens
-// of the page that was read with the state, if there is one.
+// False if a page that was not read has left memory, or if one that was read has left the disk.
+// `last_page` has the tokens of the page that was read with the state, if there is one.
 bool ChainRestores::give_to_caches(const Restore& restore, std::span<const int32_t> last_page) {
   const auto is_on_disk = [&](const Digest& key) { return stored_.disk().contains(key); };
   if (!std::ranges::all_of(restore.keys, is_on_disk)) return false;

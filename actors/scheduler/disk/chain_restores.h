@@ -23,8 +23,8 @@ namespace cascade {
 
 // Pages without a state are of no use to a model with recurrent layers, so both are read before
 // anything begins with them. They are read into memory that nobody else has. When all of it has
-// been read, the caches get it, and the next sequence finds it there. The last page may have more
-// tokens than there are before the state: it comes back whole, by its name on disk.
+// been read, the caches get it, and the next sequence finds it there. If the state is in the middle
+// of a page, the whole page comes back, also the tokens after the state.
 //
 // A restore uses nothing of the caches while it reads. At its end, the caches get a page only if it
 // is still on disk: else it may have text that was deleted meanwhile. One thread.

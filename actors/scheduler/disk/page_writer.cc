@@ -19,9 +19,6 @@ constexpr size_t kPagesWrittenAtOnceMax = 16;
 // The queue takes chains of this many tokens in all: 16 MB of ids. Further chains are not written.
 constexpr size_t kWritebackTokensMax = size_t{4} << 20;
 
-// How long nothing is written after the disk refused a write.
-constexpr int64_t kWriteRetryUs = 2'000'000;
-
 }  // namespace
 
 PageWriter::PageWriter(bool keeps_pages, const Clock& clock, Jobs& jobs, Outbox& outbox,

@@ -3,20 +3,13 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <string>
 
-#include "base/check.h"
+#include "actors/scheduler/store_work.h"
 #include "cache/chain_key.h"
 #include "cache/kv_view.h"
 
 namespace cascade {
-namespace {
-
-// How long nothing is written after the disk refused a state.
-constexpr int64_t kStateRetryUs = 2'000'000;
-
-}  // namespace
 
 StoredStates::StoredStates(bool keeps_states, const Clock& clock, Jobs& jobs, Outbox& outbox,
                            const ChainIndex& index, const Tenants& tenants, StateTable& states,
@@ -50,7 +43,7 @@ StoredStates::Found StoredStates::find(TenantId owner, std::span<const int32_t> 
       pages_.disk()
           .match(key_of(in_memory.node), tenant, tokens.subspan(in_memory_pages * kPageTokens))
           .keys;
-  // A short page comes with a state.
+  // A short page is read with the state that is in it.
   if (!on_disk.empty() && pages_.disk().is_short(on_disk.back())) on_disk.pop_back();
   const std::vector<ChainIndex::Node*> nodes = path_to(in_memory.node);
   // From the deepest whole page up to the root.
@@ -126,10 +119,10 @@ void StoredStates::write_next() {
     return false;
   });
   if (next) return send(std::move(next->name), next->slot);
-  if (retries_) {  // those that the disk refused, after a while
+  if (retries_) {  // the refused ones are tried again after a while
     retries_ = false;
     refused_.clear();
-    write_after_us_ = clock_.monotonic_us() + kStateRetryUs;
+    write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
     return;
   }
   searched_ = now;
@@ -170,10 +163,10 @@ void StoredStates::on(const wire::StateStored& done) {
   if (!done.error) return;
   if (!error_) spdlog::warn("a state is not written: {}", done.error->to_string());
   error_ = done.error;
-  // The budget has no room for it until something else has changed.
+  // It is tried again when more pages have been written.
   if (done.error->field == "max_state_disk") return;
   retries_ = true;
-  write_after_us_ = clock_.monotonic_us() + kStateRetryUs;
+  write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
 }
 
 void StoredStates::on(const wire::StatesForgotten& forgotten) {

@@ -24,8 +24,7 @@
 namespace cascade {
 
 // A state on disk is named like a page that ends with it. It is written when the store has a page
-// with its last tokens, and the store removes it with the last such page: so whatever removes
-// pages from disk also removes the states that they are in.
+// with its last tokens. The store removes it with the last such page, whatever removes the page.
 //
 // One thread. States are written one at a time, after the pages. A name here may be out of date:
 // then the store answers that it does not have the state.
@@ -45,9 +44,9 @@ class StoredStates {
     Digest key;                 // of the state
     std::vector<Digest> pages;  // whole ones before the state that are on disk and not in memory
   };
-  // The deepest state on disk after more than `more_than` of `tokens`, all of whose pages are in
-  // memory (`in_memory` is what the index has of `tokens`) or on disk. The page that has tokens
-  // after the state, too, may be in neither place: the store has such a page as long as it has the
+  // The deepest state on disk after more than `more_than` of `tokens`. All pages before it are in
+  // memory (`in_memory` is what the index has of `tokens`) or on disk. If the state is in the
+  // middle of a page, that page may be in neither place: the store has it as long as it has the
   // state.
   Found find(TenantId owner, std::span<const int32_t> tokens, const ChainIndex::Match& in_memory,
              int64_t more_than) const;
@@ -80,7 +79,7 @@ class StoredStates {
     Name name;
     StateTable::Slot slot;  // referenced
   };
-  // What is left to write cannot have changed while this has not.
+  // As long as the version stays the same, there is nothing new to write.
   using Version = std::pair<uint64_t, int64_t>;
 
   Version version() const;
