@@ -68,10 +68,16 @@ Slice BurstSequence::slice() {
             1,
             nullptr,
             job_.drafts,
-            indexed_pages_};
+            indexed_pages_,
+            {},
+            nullptr,
+            nullptr,
+            {},
+            job_.free_positions};
   }
   Slice slice = {fed_,           position_,      pages_.addresses(), rows(), pages_.absent(),
                  job_.attention, indexed_pages_, pages_.indexes()};
+  slice.free_positions = job_.free_positions;
   states_.put_into(slice);
   return slice;
 }

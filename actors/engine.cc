@@ -90,6 +90,23 @@ bool run_pass(Engine& engine, std::vector<std::unique_ptr<BurstSequence>>& all, 
   return true;
 }
 
+// Copies the K and V of the job's tokens from where they are in other pages.
+void move_rows(Engine& engine, const wire::PrefillJob& job) {
+  const auto addresses = [&](const std::vector<uint32_t>& pages) {
+    std::vector<uint8_t*> data;
+    for (const uint32_t page : pages) data.push_back(engine.arena.data(page));
+    return data;
+  };
+  const std::vector<uint8_t*> from = addresses(job.moved->pages);
+  const std::vector<uint8_t*> to = addresses(job.pages);
+  engine.mover.move({.from = from,
+                     .from_begin = job.moved->begin,
+                     .to = to,
+                     .to_begin = job.position,
+                     .count = std::ssize(job.token_ids),
+                     .turn = job.moved->turn});
+}
+
 // Checks the grammar before anything is computed for the job.
 Status check_grammar(const Model& model, const wire::EncodeJob& job) {
   if (!job.grammar) return {};
@@ -165,6 +182,11 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   const int64_t start_us = system_clock().monotonic_us();
   wire::PrefillDone done;
   done.job = job.job;
+  if (job.moved) {
+    move_rows(engine, job);
+    done.compute_us = system_clock().monotonic_us() - start_us;
+    return done;
+  }
   JobPages pages(engine.arena, engine.model.kv_layout, engine.files, job.pages,
                  {job.index_memory, job.indexed_pages});
   Slice slice = {job.token_ids,      job.position,   pages.addresses(),
@@ -172,6 +194,7 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   slice.indexes = pages.indexes();
   const JobStateSlots states(engine.states, job.states);
   states.put_into(slice);
+  slice.free_positions = job.free_positions;
   if (job.attention.selected > 0 || job.index_pages) slice.indexed_pages = pages.indexed();
   std::vector<float> hidden(engine.model.config.hidden_size);
   const int64_t selected_before = engine.transformer.selected_tokens();

@@ -7,6 +7,7 @@
 #include "model/draft_pace.h"
 #include "model/grammar/grammar_cache.h"
 #include "model/model.h"
+#include "model/row_mover.h"
 #include "model/transformer.h"
 #include "persist/kv_part_files.h"
 #include "wire/messages.h"
@@ -29,6 +30,7 @@ struct Engine {
         files(f),
         states(s),
         transformer(m.config, m.weights, *m.kernels, m.kv_layout, p),
+        mover(m.config, *m.kernels, m.kv_layout, p),
         grammars(grammar_bytes),
         draft_pace(m.config, m.kv_layout, m.weights.bytes()) {}
 
@@ -38,6 +40,7 @@ struct Engine {
   KvPartFiles* files;
   PageArena* states;
   Transformer transformer;
+  RowMover mover;
   GrammarCache grammars;
   DraftPace draft_pace;
 };
@@ -45,7 +48,7 @@ struct Engine {
 // Tokenizes as the job says. Needs no Engine: it may run beside a forward pass. Any thread.
 wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job);
 
-// Computes the job's K and V into its pages, and the next token if asked for.
+// Computes the job's K and V into its pages, or moves them there, and the next token if asked for.
 wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job);
 
 // Runs up to steps_max decode steps of all the job's sequences, and more until drafts that were

@@ -4,8 +4,16 @@
 #include <charconv>
 #include <optional>
 
+#include "base/enum_table.h"
+
 namespace cascade {
 namespace {
+
+constexpr EnumTable<Approximation, 3> kApproximations = {{
+    {Approximation::kNone, "none"},
+    {Approximation::kSplice, "splice"},
+    {Approximation::kMask, "mask"},
+}};
 
 // The number in `text`, which a message calls `name`.
 Result<int> mode_number(std::string_view text, const char* name, int min, int max) {
@@ -62,6 +70,14 @@ std::string numbers_of(const AttentionMode& select) {
 
 }  // namespace
 
+std::string_view to_string(Approximation approximation) {
+  return name_of(kApproximations, approximation);
+}
+
+std::optional<Approximation> approximation_from_string(std::string_view name) {
+  return value_of(kApproximations, name);
+}
+
 Result<AttentionChoice> parse_attention(std::string_view text) {
   if (text == "dense") return AttentionChoice{};
   if (text == "window") return AttentionChoice{kWindowMode};
@@ -94,6 +110,9 @@ Result<AttentionMode> parse_attention_mode(std::string_view text) {
 
 std::string to_string(const AttentionMode& mode) {
   if (mode.selected > 0) return "select" + numbers_of(mode);
+  if (mode.approximation != Approximation::kNone) {
+    return "dense+" + std::string(to_string(mode.approximation));
+  }
   if (mode.window == 0) return "dense";
   return "window:" + std::to_string(mode.window) + ':' + std::to_string(mode.sinks);
 }

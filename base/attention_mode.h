@@ -2,12 +2,24 @@
 #pragma once
 
 #include <compare>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 
 namespace cascade {
+
+// What stands in a chain from which thoughts were taken out. The K and V of the tokens after the
+// thoughts were computed with them, and are not computed again: they are approximations.
+enum class Approximation {
+  kNone,    // exact: every token was computed after the tokens that stand before it
+  kSplice,  // keys are turned to the positions that the tokens have without the thoughts
+  kMask,    // keys stay as they were: the positions of the thoughts are left free
+};
+
+std::string_view to_string(Approximation approximation);  // "none", "splice", "mask"
+std::optional<Approximation> approximation_from_string(std::string_view name);
 
 // How a token attends to those before it:
 //  - dense: it sees all of them;
@@ -22,15 +34,24 @@ struct AttentionMode {
   int sinks = 0;         // has a meaning only with a window
   int selected = 0;      // 0: no selection; a multiple of a page
   int dense_layers = 0;  // has a meaning only with selection
+  // Says what the chain holds that is attended to; only with dense attention. The forward pass does
+  // not ask.
+  Approximation approximation = Approximation::kNone;
 
   bool operator==(const AttentionMode&) const = default;
   auto operator<=>(const AttentionMode&) const = default;
 
   // In another mode, a token may fail to see some tokens before it: its K and V are approximations.
   bool is_dense() const { return *this == AttentionMode{}; }
-  // Whether later tokens may see any page of their chain. Only such chains are written to disk: a
-  // window does not come back to what it has passed.
-  bool may_see_all() const { return window == 0; }
+  // Whether chains are written to disk. A window does not come back to what it has passed, and
+  // approximations end with the daemon.
+  bool is_stored() const { return window == 0 && approximation == Approximation::kNone; }
+  // This mode, of exact chains.
+  AttentionMode exact() const {
+    AttentionMode mode = *this;
+    mode.approximation = Approximation::kNone;
+    return mode;
+  }
 };
 
 // What a user asks for. With `drafts`, the answer's tokens are guessed in that mode and then
@@ -71,7 +92,8 @@ inline constexpr std::string_view kAttentionForms =
 Result<AttentionChoice> parse_attention(std::string_view text);
 // The same where there are no drafts. Errors: also if `text` asks for drafts.
 Result<AttentionMode> parse_attention_mode(std::string_view text);
-// "dense", "window:W:S" or "select:B:D", which parse_attention() reads.
+// "dense", "window:W:S" or "select:B:D", which parse_attention() reads; or "dense+splice" or
+// "dense+mask", which it does not read.
 std::string to_string(const AttentionMode& mode);
 // The same, or "verify:B:D".
 std::string to_string(const AttentionChoice& choice);

@@ -13,10 +13,12 @@ constexpr EnumTable<ChunkType, 4> kChunkTypes = {{
     {ChunkType::kQuery, "QUERY"},
 }};
 
-constexpr EnumTable<ThinkPolicy, 3> kThinkPolicies = {{
+constexpr EnumTable<ThinkPolicy, 5> kThinkPolicies = {{
     {ThinkPolicy::kReprefill, "reprefill"},
     {ThinkPolicy::kKeep, "keep"},
     {ThinkPolicy::kDrop, "drop"},
+    {ThinkPolicy::kSplice, "splice"},
+    {ThinkPolicy::kMask, "mask"},
 }};
 
 constexpr EnumTable<OnMissing, 2> kOnMissing = {{
@@ -56,6 +58,17 @@ std::string_view to_string(ThinkPolicy policy) {
 
 std::optional<ThinkPolicy> think_policy_from_string(std::string_view name) {
   return value_of(kThinkPolicies, name);
+}
+
+Approximation approximation_of(ThinkPolicy policy) {
+  switch (policy) {
+    case ThinkPolicy::kReprefill:
+    case ThinkPolicy::kKeep:
+    case ThinkPolicy::kDrop: return Approximation::kNone;
+    case ThinkPolicy::kSplice: return Approximation::kSplice;
+    case ThinkPolicy::kMask: return Approximation::kMask;
+  }
+  check_failed(__FILE__, __LINE__, "a think policy has an approximation");
 }
 
 std::string_view to_string(OnMissing choice) {

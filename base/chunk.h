@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/attention_mode.h"
 #include "base/holder.h"
 #include "base/result.h"
 
@@ -33,10 +34,16 @@ enum class ThinkPolicy {
   kReprefill,  // the default, exact: in idle time the answer is prefilled again, without thoughts
   kKeep,       // the sampled tokens, thoughts included, are the history
   kDrop,       // no KV of the output is kept; its text is prefilled when it is used
+  kSplice,     // an approximation: the thoughts' KV is taken out of the chain, the answer's stays,
+               // with its keys turned to where the answer stands without thoughts
+  kMask,       // an approximation: the same, but the answer's positions stay as they were
 };
 
-std::string_view to_string(ThinkPolicy policy);  // "reprefill", "keep", "drop"
+// "reprefill", "keep", "drop", "splice", "mask".
+std::string_view to_string(ThinkPolicy policy);
 std::optional<ThinkPolicy> think_policy_from_string(std::string_view name);
+// What the policy makes of a chain.
+Approximation approximation_of(ThinkPolicy policy);
 
 // Whether the KV of a chunk's chain is in the page pool now.
 enum class KvState {
@@ -80,6 +87,8 @@ struct GenerationRecord {
   // The number of tokens that had a bias. The biases themselves are not kept: an output can have
   // 1,024 of them, and a list of outputs with all of them would not fit in a message.
   int32_t logit_bias_count = 0;
+  // What the output was computed after: with approximations, other K and V than its prompt's.
+  Approximation approximation = Approximation::kNone;
   bool operator==(const GenerationRecord&) const = default;
 };
 
@@ -119,7 +128,8 @@ struct Chunk {
   std::vector<ThinkSpan> think_spans;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
   KvState kv_state = KvState::kNone;
-  int64_t kv_tokens = 0;      // tokens of the chain whose KV is held
+  Approximation kv_approximation = Approximation::kNone;  // of the K and V that are held now
+  int64_t kv_tokens = 0;                                  // tokens of the chain whose KV is held
   int64_t kv_bytes = 0;       // bytes of pages in memory that hold this chunk's own tokens
   int64_t kv_disk_pages = 0;  // pages on disk that hold this chunk's own tokens
   int64_t kv_disk_bytes = 0;  // the bytes of these pages, approximately

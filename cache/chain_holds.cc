@@ -25,18 +25,30 @@ bool sibling_has(const ChainIndex::Node* node, int64_t count) {
          (self != siblings.begin() && has(*std::prev(self)));
 }
 
-// The node that ends the chain `tokens` after `root`, which are whole pages; nullptr if it is not
-// there.
-ChainIndex::Node* whole_pages_end(ChainIndex::Node* root, TenantId tenant, Tokens tokens) {
-  ChainIndex::Node* node = root;
-  for (; !tokens.empty(); tokens = tokens.subspan(kPageTokens)) {
-    const Tokens page = tokens.first(kPageTokens);
-    auto found = node->children.find(ChildKey{tenant, page});
-    if (found == node->children.end()) found = node->children.find(ChildKey{kPublic, page});
-    if (found == node->children.end()) return nullptr;
-    node = found->get();
+// The nodes at which the paths with the tokens of a chain end: at its end, or where no node has its
+// next page. A tenant with a base may have own nodes after several of them; of any other tenant
+// there is one path.
+std::vector<ChainIndex::Node*> path_ends(ChainIndex::Node* root, TenantId tenant, TenantId base,
+                                         Tokens tokens) {
+  std::vector<ChainIndex::Node*> ends;
+  std::vector<ChainIndex::Node*> reached = {root};
+  while (!reached.empty()) {
+    const Tokens page = tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
+    std::vector<ChainIndex::Node*> next;
+    for (ChainIndex::Node* node : reached) {
+      const size_t before = next.size();
+      for (const TenantId owner : {tenant, base, kPublic}) {
+        const auto found = node->children.find(ChildKey{owner, page});
+        if (found == node->children.end()) continue;
+        next.push_back(found->get());
+        if (base == kPublic) break;
+      }
+      if (next.size() == before) ends.push_back(node);
+    }
+    reached = std::move(next);
+    tokens = tokens.subspan(page.size());
   }
-  return node;
+  return ends;
 }
 
 }  // namespace
@@ -142,25 +154,18 @@ size_t pinned_count(const ChainIndex::Node* node, int64_t first_page) {
 }
 
 size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Removal why) {
-  Node* node = root_.get();
-  while (!tokens.empty()) {
-    const Tokens page = tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
-    auto found = node->children.find(ChildKey{tenant, page});
-    if (found == node->children.end()) found = node->children.find(ChildKey{kPublic, page});
-    if (found == node->children.end()) break;
-    node = found->get();
-    tokens = tokens.subspan(page.size());
-  }
   size_t removed = 0;
-  while (node->parent != nullptr && node->tenant == tenant && node->children.empty() &&
-         node->users == 0) {
-    const int64_t kept = std::max<int64_t>(keep - node->position, 0);
-    if (kept >= static_cast<int64_t>(node->tokens.size())) break;
-    if (kept > 0 && !sibling_has(node, kept)) break;
-    Node* parent = node->parent;
-    if (!drop_unneeded(node, why)) break;
-    ++removed;
-    node = parent;
+  for (Node* node : path_ends(root_.get(), tenant, tenants_[tenant].base, tokens)) {
+    while (node->parent != nullptr && node->tenant == tenant && node->children.empty() &&
+           node->users == 0) {
+      const int64_t kept = std::max<int64_t>(keep - node->position, 0);
+      if (kept >= static_cast<int64_t>(node->tokens.size())) break;
+      if (kept > 0 && !sibling_has(node, kept)) break;
+      Node* parent = node->parent;
+      if (!drop_unneeded(node, why)) break;
+      ++removed;
+      node = parent;
+    }
   }
   prune_absent();
   return removed;
@@ -209,21 +214,24 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
   CHECK(keep % kPageTokens == 0);
   const auto kept = std::min(static_cast<size_t>(keep), tokens.size());
   const Tokens rest = tokens.subspan(kept);
-  Node* parent =
-      kept % kPageTokens == 0 ? whole_pages_end(root_.get(), tenant, tokens.first(kept)) : nullptr;
-  if (parent == nullptr || rest.empty()) return 0;
+  if (kept % kPageTokens != 0 || rest.empty()) return 0;
   const Tokens page = rest.first(std::min<size_t>(rest.size(), kPageTokens));
   // Lists parents before their children. Short pages, which were given up before they were full,
   // come first.
   std::vector<Node*> doomed;
-  for (size_t count = 1; !holds && count < page.size(); ++count) {
-    const auto begun = parent->children.find(ChildKey{tenant, page.first(count)});
-    if (begun != parent->children.end()) doomed.push_back(begun->get());
-  }
-  auto child = parent->children.lower_bound(ChildKey{tenant, page});
-  for (; child != parent->children.end() && (*child)->tenant == tenant; ++child) {
-    if (!starts_with((*child)->tokens, page)) break;
-    doomed.push_back(child->get());
+  for (const Node* parent :
+       path_ends(root_.get(), tenant, tenants_[tenant].base, tokens.first(kept))) {
+    const size_t end = parent->parent == nullptr ? 0 : parent->position + parent->tokens.size();
+    if (end != kept) continue;
+    for (size_t count = 1; !holds && count < page.size(); ++count) {
+      const auto begun = parent->children.find(ChildKey{tenant, page.first(count)});
+      if (begun != parent->children.end()) doomed.push_back(begun->get());
+    }
+    auto child = parent->children.lower_bound(ChildKey{tenant, page});
+    for (; child != parent->children.end() && (*child)->tenant == tenant; ++child) {
+      if (!starts_with((*child)->tokens, page)) break;
+      doomed.push_back(child->get());
+    }
   }
   for (size_t i = 0; i < doomed.size(); ++i) {
     for (const auto& below : doomed[i]->children) doomed.push_back(below.get());

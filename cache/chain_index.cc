@@ -32,6 +32,27 @@ MissReason miss_reason(Removal why) {
   return MissReason::kNone;
 }
 
+// Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens` are the tokens
+// after that page.
+void descend(ChainIndex::Match& match, TenantId tenant, Tokens tokens, ChainIndex::Where where) {
+  // Only a page in memory can be copied in part.
+  const auto usable = [&](const ChainIndex::Node* child, size_t shared) {
+    return child->in_memory() ||
+           (shared == kPageTokens && child->lease && where == ChainIndex::Where::kAnywhere);
+  };
+  while (!tokens.empty()) {
+    const ChildMatch best = closest_child(match.node, tenant, first_page(tokens), usable);
+    if (best.tokens < kPageTokens) {
+      match.partial = best.node;
+      match.partial_tokens = static_cast<int>(best.tokens);
+      return;
+    }
+    match.node = best.node;
+    match.pages.push_back(best.node->page);
+    tokens = tokens.subspan(kPageTokens);
+  }
+}
+
 }  // namespace
 
 ChainIndex::ChainIndex(const Digest& root_key, PagePool& pool, EvictionPolicy policy)
@@ -59,9 +80,10 @@ ChainIndex::~ChainIndex() {
   }
 }
 
-TenantId ChainIndex::add_tenant(const Digest& key, const AttentionMode& mode) {
+TenantId ChainIndex::add_tenant(const Digest& key, const AttentionMode& mode, TenantId exact) {
   CHECK(mode.window == 0 || mode.window >= kPageTokens);
-  tenants_.push_back({key, mode});
+  CHECK(mode.exact() == mode || (mode.exact().is_dense() && exact != kPublic));
+  tenants_.push_back({key, mode, exact});
   return static_cast<TenantId>(tenants_.size() - 1);
 }
 
@@ -80,6 +102,19 @@ PageIndex page_of(const ChainIndex::Node* node) {
 ChainIndex::Node* ChainIndex::find(const Digest& key) const {
   const auto found = by_key_.find(key);
   return found == by_key_.end() ? nullptr : found->second;
+}
+
+const FreePositions& free_positions(const ChainIndex::Node* node) {
+  return node->free;
+}
+
+int64_t own_tokens(const ChainIndex::Match& match, TenantId tenant) {
+  int64_t tokens =
+      match.partial != nullptr && match.partial->tenant == tenant ? match.partial_tokens : 0;
+  for (const ChainIndex::Node* node = match.node; node->parent != nullptr; node = node->parent) {
+    tokens += node->tenant == tenant ? kPageTokens : 0;
+  }
+  return tokens;
 }
 
 const Digest& key_of(const ChainIndex::Node* node) {
@@ -112,32 +147,12 @@ ChainIndex::PageName name_of(const ChainIndex::Node* node) {
   return {node->key, node->parent->key, node->tenant, node->position, node->tokens, node->hits};
 }
 
-// Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens` are the tokens
-// after that page.
-void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens, Where where) const {
-  // Only a page in memory can be copied in part.
-  const auto usable = [&](const Node* child, size_t shared) {
-    return child->in_memory() ||
-           (shared == kPageTokens && child->lease && where == Where::kAnywhere);
-  };
-  while (!tokens.empty()) {
-    const ChildMatch best = closest_child(match.node, tenant, first_page(tokens), usable);
-    if (best.tokens < kPageTokens) {
-      match.partial = best.node;
-      match.partial_tokens = static_cast<int>(best.tokens);
-      return;
-    }
-    match.node = best.node;
-    match.pages.push_back(best.node->page);
-    tokens = tokens.subspan(kPageTokens);
-  }
-}
-
 // Follows public nodes as far as possible; at each of them the chain may continue with the tenant's
 // own.
 ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens, Where where) const {
   const AttentionMode& mode = tenants_[tenant].mode;
   if (mode.window > 0) return match_window(root_.get(), tenant, tokens, mode);
+  if (tenants_[tenant].base != kPublic) return match_approximate(tenant, tokens);
   Match shared;
   shared.node = root_.get();
   if (tenant == kPublic || !mode.is_dense()) {  // public pages are dense
@@ -157,13 +172,38 @@ ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens, Where where)
   }
 }
 
+// The chain may continue with the tenant's own nodes at each node of the exact chain. A page is
+// only copied in part if the free positions before the tokens that are copied are known.
+ChainIndex::Match ChainIndex::match_approximate(TenantId tenant, Tokens tokens) const {
+  const Match exact = match(tenants_[tenant].base, tokens);
+  Match best = exact;
+  Match shared;
+  shared.node = root_.get();
+  std::vector<Node*> path = path_to(exact.node);
+  for (size_t depth = 0;; ++depth) {
+    Match own = shared;
+    descend(own, tenant, tokens.subspan(depth * kPageTokens), Where::kMemory);
+    const Node* const part = own.partial;
+    const bool is_known = part == nullptr || part->free.count == own.node->free.count ||
+                          part->free.begin < part->position + own.partial_tokens;
+    if (!is_known) {
+      own.partial = nullptr;
+      own.partial_tokens = 0;
+    }
+    if (own.tokens() > best.tokens()) best = std::move(own);
+    if (depth == path.size()) return best;
+    shared.node = path[depth];
+    shared.pages.push_back(path[depth]->page);
+  }
+}
+
 Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
   const Match found = match(tenant, tokens, where);
   Miss miss{MissReason::kNone, found.tokens()};
   if (found.tokens() == static_cast<int64_t>(tokens.size())) return miss;
   const AttentionMode& mode = tenants_[tenant].mode;
   const bool has_absent = by_key_.size() > counts_.nodes;
-  if (mode.may_see_all() && has_absent &&
+  if (mode.is_stored() && has_absent &&
       match(tenant, tokens, Where::kAnywhere).tokens() > miss.position) {
     miss.reason = MissReason::kEvicted;
     return miss;
@@ -289,10 +329,11 @@ void ChainIndex::touch(Node* node, int64_t now_us, bool observed) {
 }
 
 ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens tokens, PageIndex page,
-                                     int64_t now_us, bool on_probation) {
+                                     int64_t now_us, bool on_probation, const FreePositions& free) {
   CHECK(!tokens.empty() && tokens.size() <= kPageTokens && tenant < tenants_.size());
   CHECK(parent->parent == nullptr || parent->full());
-  CHECK(parent->tenant == kPublic || parent->tenant == tenant);
+  CHECK(parent->tenant == kPublic || parent->tenant == tenant ||
+        parent->tenant == tenants_[tenant].base);
   Node* const present = child_with_prefix(parent, tenant, tokens);
   if (present != nullptr && (present->in_memory() || present->tokens.size() == tokens.size())) {
     present->last_used_us = std::max(present->last_used_us, now_us);
@@ -318,6 +359,7 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens token
   node->key = chain_key(parent->key, tenant_key_behind(*this, parent, tenant), node->tokens);
   by_key_[node->key] = node;
   node->position = parent->parent == nullptr ? 0 : parent->position + kPageTokens;
+  node->free = free;
   node->last_used_us = now_us;
   node->on_probation = on_probation;
   dequeue(parent);

@@ -33,6 +33,13 @@ inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t>
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
+// The positions of a chain that have no token, because tokens were taken out of it
+// (Approximation::kMask): `count` of them come before its token `begin` and all later ones.
+struct FreePositions {
+  int64_t count = 0;
+  int64_t begin = 0;
+};
+
 // A node is one page of one chain: up to 64 tokens, at the position that its depth gives. Children
 // are found by comparing token ids, never a hash, so that no collision can serve another chain's K
 // and V. The chain key of a node, SHA-256(parent key, token ids), names the page outside this
@@ -49,6 +56,10 @@ inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t>
 // when they are spilled, which only happens to pages that nobody but *readers* uses: sequences that
 // are longer than memory. When nobody uses an absent node and nothing continues from it, it is
 // removed.
+//
+// A tenant whose mode is an approximation (AttentionMode::approximation) has a base, a dense
+// tenant: its chains begin with nodes that the base finds, or none, and continue with its own. A
+// look-up of the base never sees these.
 //
 // A tenant may have an attention mode that is not dense. Its chains never begin with public nodes,
 // which are dense. If the mode has a window, its tokens see only the first and the latest pages of
@@ -69,10 +80,12 @@ class ChainIndex {
   ChainIndex& operator=(const ChainIndex&) = delete;
 
   // Adds a tenant; `key` becomes part of the chain keys of its nodes. A window is at least a page.
-  TenantId add_tenant(const Digest& key, const AttentionMode& mode = {});
+  // The chains of a tenant whose mode is an approximation begin like those of `exact`, its base.
+  TenantId add_tenant(const Digest& key, const AttentionMode& mode = {}, TenantId exact = kPublic);
   struct Tenant {
     Digest key;
     AttentionMode mode = {};
+    TenantId base = kPublic;
     size_t nodes = 0;   // in memory
     size_t pinned = 0;  // of these
   };
@@ -92,6 +105,7 @@ class ChainIndex {
     std::vector<PageIndex> pages;
     Node* partial = nullptr;  // a page whose first `partial_tokens` tokens come next
     int partial_tokens = 0;   // in [1, 63]; 0 if there is none
+    Node* last() const { return partial != nullptr ? partial : node; }
     int64_t tokens() const {
       return static_cast<int64_t>(pages.size()) * kPageTokens + partial_tokens;
     }
@@ -156,9 +170,10 @@ class ChainIndex {
   // already, it counts as used at `now_us`, and keeps its own page unless only `page` is in memory.
   // A longer node in memory does as well. Otherwise the index takes a reference to `page`, and a
   // shorter node with the same beginning is replaced; its holds move. `on_probation`: see
-  // next_on_probation(). Returns the node; its page is page_of(node).
+  // next_on_probation(). `free`: those of the last token. Returns the node; its page is
+  // page_of(node).
   Node* insert(Node* parent, TenantId tenant, std::span<const int32_t> tokens, PageIndex page,
-               int64_t now_us, bool on_probation = false);
+               int64_t now_us, bool on_probation = false, const FreePositions& free = {});
 
   // Whether the pages that a sequence starting now computes are on probation: evicted first until a
   // request has found them. With kHybrid and kAdaptive this holds for 31 of 32 sequences while the
@@ -250,7 +265,7 @@ class ChainIndex {
     size_t evictions = 0;  // since the learned bonus first differed
   };
 
-  void descend(Match& match, TenantId tenant, std::span<const int32_t> tokens, Where where) const;
+  Match match_approximate(TenantId tenant, std::span<const int32_t> tokens) const;
   void absorb_shorter(Node* longer);
   void move_hold(HoldId id, Node* longer);
   bool drop_unneeded(Node* node, Removal why);
@@ -295,6 +310,10 @@ class ChainIndex {
   std::array<uint64_t, kRemovals> removed_{};
 };
 
+// The free positions before the node's last token.
+const FreePositions& free_positions(const ChainIndex::Node* node);
+// The number of tokens of `match` in pages of `tenant` itself, not of its base or public ones.
+int64_t own_tokens(const ChainIndex::Match& match, TenantId tenant);
 // The page of a node; it may not be in memory.
 PageIndex page_of(const ChainIndex::Node* node);
 const Digest& key_of(const ChainIndex::Node* node);

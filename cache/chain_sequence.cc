@@ -20,7 +20,7 @@ constexpr int64_t kMarginPages = 4;
 ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena,
                              TenantId tenant, ChainIndex::Use use)
     : index_(index), pool_(pool), arena_(arena), tenant_(tenant), use_(use), node_(index.root()) {
-  CHECK(use == ChainIndex::Use::kMemory || index.tenant(tenant).mode.may_see_all());
+  CHECK(use == ChainIndex::Use::kMemory || index.tenant(tenant).mode.is_stored());
 }
 
 ChainSequence::~ChainSequence() {
@@ -71,6 +71,10 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bo
     }
     index_.release(match.partial, ChainIndex::Use::kMemory, unseen_);
   }
+  free_ = cascade::free_positions(found);
+  if (found == node_) match.partial = nullptr;  // there was no room for a copy
+  const bool is_approximate = index_.tenant(tenant_).base != kPublic;
+  approximate_tokens_ = is_approximate ? own_tokens(match, tenant_) : 0;
   index_.touch(found, now_us, observed);  // once: a request is one hit for each page on its path
   return committed();
 }
@@ -159,7 +163,8 @@ int64_t ChainSequence::pages_alone() const {
 void ChainSequence::seal_page(int64_t now_us) {
   const auto tokens = std::span(tokens_).subspan(sealed_ * kPageTokens, kPageTokens);
   const PageIndex own = pages_[sealed_];
-  ChainIndex::Node* node = index_.insert(node_, tenant_, tokens, own, now_us, on_probation_);
+  ChainIndex::Node* node = index_.insert(node_, tenant_, tokens, own, now_us, on_probation_, free_);
+  if (cascade::free_positions(node).count > free_.count) free_ = cascade::free_positions(node);
   index_.extend(node, use_);
   node_ = node;
   pages_[sealed_] = page_of(node);
@@ -172,7 +177,7 @@ void ChainSequence::finish(int64_t now_us) {
   finished_ = true;
   const auto rest = std::span(tokens_).subspan(sealed_ * kPageTokens);
   if (!rest.empty()) {
-    index_.insert(node_, tenant_, rest, pages_[sealed_], now_us, on_probation_);
+    index_.insert(node_, tenant_, rest, pages_[sealed_], now_us, on_probation_, free_);
   }
   for (size_t i = sealed_; i < pages_.size(); ++i) pool_.release(pages_[i]);
   pages_.resize(sealed_);

@@ -51,6 +51,12 @@ class ChainSequence {
   // sees it any more.
   void keep_seen(int64_t begin, int64_t end);
 
+  // The tokens that are committed from now on have this many free positions before them, or as many
+  // as the tokens before them if those have more.
+  void set_free_positions(int64_t count) {
+    if (count > free_.count) free_ = {count, committed()};
+  }
+
   // Gives the unfinished last page to the index too, and gives up the use of the chain. Idempotent.
   void finish(int64_t now_us);
 
@@ -59,6 +65,10 @@ class ChainSequence {
   int64_t committed() const { return static_cast<int64_t>(tokens_.size()); }
   // The committed tokens in pages that the index shares with other sequences.
   int64_t shared_tokens() const { return static_cast<int64_t>(sealed_) * kPageTokens; }
+  // The number of free positions before the next token.
+  int64_t free_positions() const { return free_.count; }
+  // The committed tokens whose K and V are approximations, or depend on some.
+  int64_t approximate_tokens() const { return approximate_tokens_; }
   // The number of full pages, which the index has.
   int64_t pages_sealed() const { return static_cast<int64_t>(sealed_); }
   // The number of full pages that a sequence with a window sees; 0 if there is no window.
@@ -133,7 +143,9 @@ class ChainSequence {
   ChainIndex::Node* node_;        // of the last sealed page, acquired
   PageRange unseen_;              // the full pages that the sequence looks away from
   PageRange kept_;                // those of keep_seen()
-  IndexMemory indexes_;           // empty if an index follows K and V of its page
+  FreePositions free_;            // before the next token
+  int64_t approximate_tokens_ = 0;
+  IndexMemory indexes_;  // empty if an index follows K and V of its page
   bool finished_ = false;
 };
 

@@ -150,11 +150,19 @@ constexpr Setting kSettings[] = {
      false, "which pages are evicted first when memory is full",
      "hybrid weighs recency, use, priority and what a page costs to compute "
      "(docs/PERFORMANCE.md)."},
-    {"think-policy", Kind::kChoice, kMemory, "reprefill", "", "reprefill, keep, drop", 0, 0, true,
+    {"think-policy", Kind::kChoice, kMemory, "reprefill", "", "reprefill, keep, drop, splice, mask",
+     0, 0, true,
      "what is kept of an output with thoughts: its KV without the thoughts (reprefill), all of its "
-     "KV (keep), or only its text (drop); a request may say otherwise",
+     "KV (keep), only its text (drop), or the answer's KV as it was computed after the thoughts, "
+     "moved to its new place (splice) or not (mask); a request may say otherwise",
      "Chat templates leave thoughts out of the history, too; the price of reprefill is that the "
-     "answer is computed once more, in idle time."},
+     "answer is computed once more, in idle time. splice and mask are approximations "
+     "(docs/REUSE.md): only requests with the same policy find them, and they end with the "
+     "daemon."},
+    {"heal", Kind::kChoice, kMemory, "no", "", "no, yes", 0, 0, true,
+     "whether idle time replaces approximate KV (think_policy splice, mask) by exact KV; a request "
+     "may say otherwise",
+     "Until then, the next turn goes on from the approximation, and need not wait."},
     {"attention", Kind::kText, kMemory, "dense", "", kAttentionForms, 0, 0, false,
      "what a token attends to: all tokens before it (dense), W recent ones and the first S "
      "(window; 4096 and 64 if left out), or the first page, recent pages, and pages with B tokens "

@@ -307,6 +307,7 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   scheduler.max_tokens_default = options_.max_tokens_default;
   scheduler.eviction = options_.eviction;
   scheduler.think_policy = options_.think_policy;
+  scheduler.heal = options_.heal;
   scheduler.attention = options_.attention;
   scheduler.max_pinned = options_.max_pinned;
   scheduler.chunk_memory_ratio = options_.chunk_memory_ratio;

@@ -138,6 +138,7 @@ const std::map<std::string_view, Take>& takers() {
       {"eviction", [](O& o, const V& v) { o.eviction = *eviction_policy_from_string(text_of(v)); }},
       {"think-policy",
        [](O& o, const V& v) { o.think_policy = *think_policy_from_string(text_of(v)); }},
+      {"heal", [](O& o, const V& v) { o.heal = text_of(v) == "yes"; }},
       {"attention", [](O& o, const V& v) { o.attention = *parse_attention(text_of(v)); }},
       {"max-pinned", [](O& o, const V& v) { o.max_pinned = number_of<double>(text_of(v)); }},
       {"chunk-memory-ratio",

@@ -59,6 +59,7 @@ struct DaemonOptions {
   int64_t state_disk_bytes_max = int64_t{10} << 30;  // of recurrent states in state_dir
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
+  bool heal = false;                // of requests that do not say
   AttentionChoice attention;        // of requests that name none
   double max_pinned = 0.5;          // share of the pool's pages that pins may keep
   double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold

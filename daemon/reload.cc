@@ -10,6 +10,7 @@ ReloadPlan plan_reload(const ParsedOptions& running, const ParsedOptions& read) 
   plan.options.http_keys_file = from.http_keys_file;
   plan.options.tcp_clients_file = from.tcp_clients_file;
   plan.options.think_policy = from.think_policy;
+  plan.options.heal = from.heal;
   plan.options.max_pinned = from.max_pinned;
   plan.options.chunk_memory_ratio = from.chunk_memory_ratio;
   plan.options.requests_waiting_max = from.requests_waiting_max;

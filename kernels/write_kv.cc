@@ -56,10 +56,14 @@ KvTokenScale::KvTokenScale(float largest, float format_max) {
   inverse = 1.0f / f16_to_f32(bits);
 }
 
-void write_kv(KvType type, int head_dim, int token, const float* key, const float* value,
-              uint8_t* key_block, uint8_t* value_block) {
+void write_key(KvType type, int head_dim, int token, const float* key, uint8_t* key_block) {
   store<128>(type, key, head_dim, head_dim, token, key_block,
              [&](int i) { return key_index(type, head_dim, token, i); });
+}
+
+void write_kv(KvType type, int head_dim, int token, const float* key, const float* value,
+              uint8_t* key_block, uint8_t* value_block) {
+  write_key(type, head_dim, token, key, key_block);
   store<0>(type, value, head_dim, padded_head_dim(head_dim), token, value_block,
            [&](int i) { return value_index(type, head_dim, token, i); });
 }

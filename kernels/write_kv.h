@@ -16,6 +16,9 @@ struct KvTokenScale {
   KvTokenScale(float largest, float format_max);
 };
 
+// Stores one token's key alone, [head_dim].
+void write_key(KvType type, int head_dim, int token, const float* key, uint8_t* key_block);
+
 // Kernels::write_kv.
 void write_kv(KvType type, int head_dim, int token, const float* key, const float* value,
               uint8_t* key_block, uint8_t* value_block);

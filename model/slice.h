@@ -65,6 +65,9 @@ struct Slice {
   float* state_to = nullptr;
   // Further states that are wanted, in ascending order. The memory of each is its own.
   std::span<const KeptState> kept_states = {};
+  // How many positions before the slice have no token, because tokens were taken out of the chain
+  // (Approximation::kMask). RoPE counts them; windows do not.
+  int64_t free_positions = 0;
 
   // Where the index of each page is, as `indexes` says it.
   KvPages all_indexes() const { return indexes.empty() ? pages : indexes; }
@@ -75,6 +78,7 @@ struct SliceRow {
   int slice;
   int64_t position;
   bool output;
+  int64_t rope_position = position;  // free positions counted
 };
 
 }  // namespace cascade

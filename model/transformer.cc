@@ -157,7 +157,9 @@ Status Transformer::run_pass(std::span<const Slice> slices, std::span<const int>
       }
     }
     for (int row = skip[i]; row < skip[i] + take[i]; ++row) {
-      rows_.push_back({static_cast<int>(i), slice.position + row, row >= size - slice.outputs});
+      const int64_t position = slice.position + row;
+      rows_.push_back({static_cast<int>(i), position, row >= size - slice.outputs,
+                       position + slice.free_positions});
     }
   }
   if (rows_.empty()) return {};
@@ -235,7 +237,7 @@ void Transformer::embed(std::span<const Slice> slices) {
     if (weights_.embedding_multiplier != 1) {
       kernels_.multiply(residual, weights_.embedding_multiplier, hidden);
     }
-    angles_.set(row, rows_[row].position);
+    angles_.set(row, rows_[row].rope_position);
   });
   if (layer_inputs_) layer_inputs_->compute(ids, buffers_.residual, buffers_.quantized);
 }
@@ -278,7 +280,7 @@ void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slic
       kernels_.rope(q, config_.query_heads, shape.head_dim, rotary_dim, angles_.cos(kind, r),
                     angles_.sin(kind, r));
     }
-    const float scale = config_.query_scale(row.position);
+    const float scale = config_.query_scale(row.rope_position);
     if (scale != 1) kernels_.multiply(q, scale, q_size);
     if (!shape.writes_kv) return;
     float* const k = qkv + w.qkv.offset[1];
@@ -370,7 +372,7 @@ void Transformer::keep_output_rows(float* buffer, size_t stride) {
   }
   rows_.resize(kept);
   if (config_.last_state_layer() == config_.layers - 1) return;
-  for_rows([&](int row) { angles_.set(row, rows_[row].position); });
+  for_rows([&](int row) { angles_.set(row, rows_[row].rope_position); });
 }
 
 void Transformer::logits(const float* hidden, int rows, float* logits) {

@@ -21,7 +21,7 @@ constexpr size_t kSearchWordsMax = 32;
 constexpr int64_t kSnippetFromMax = 262'144;  // characters at the beginning of a text
 constexpr size_t kSearchBytesMax = 1024;
 constexpr std::string_view kSpaces("\0\t\n\v\f\r ", 7);
-// How many rows of damaged pages are skipped one by one. Some of these rows may not even exist.
+// How many rows of damaged pages are skipped one by one; some may not even exist.
 constexpr int kSalvageProbesMax = 20'000;
 // How many pages of the search index one step merges: some milliseconds of work.
 constexpr char kMergeStep[] = "INSERT INTO chunk_search(chunk_search, rank) VALUES('merge', -64)";
@@ -32,8 +32,8 @@ constexpr char kPut[] =
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, "
-    "client_data, token_ids) "
-    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "client_data, token_ids, approximation) "
+    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT(tenant, id) DO UPDATE SET type=excluded.type, published=excluded.published, "
     "pinned=excluded.pinned, name=excluded.name, created_us=excluded.created_us, "
     "last_used_us=excluded.last_used_us, expires_us=excluded.expires_us, hits=excluded.hits, "
@@ -48,17 +48,16 @@ constexpr char kPut[] =
     "seed=excluded.seed, max_tokens=excluded.max_tokens, "
     "logit_bias_count=excluded.logit_bias_count, finish_reason=excluded.finish_reason, "
     "checksum=excluded.checksum, text=excluded.text, query_text=excluded.query_text, "
-    "raw_text=excluded.raw_text, client_data=excluded.client_data, token_ids=excluded.token_ids "
+    "raw_text=excluded.raw_text, client_data=excluded.client_data, token_ids=excluded.token_ids, "
+    "approximation=excluded.approximation "
     "RETURNING number";
 constexpr char kLoad[] =
     "SELECT number, tenant, id, type, published, pinned, name, created_us, last_used_us, "
     "expires_us, hits, registrations, use_checksum, priority, priority_until_us, content_hash, "
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
-    "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, "
-    "client_data, token_ids FROM chunks "
-    "WHERE number >= ? "
-    "ORDER BY number";
+    "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, client_data, "
+    "token_ids, approximation FROM chunks WHERE number >= ? ORDER BY number";
 
 // The checksum of the values that change when the chunk is used.
 int64_t use_checksum(const Chunk& chunk) {
@@ -81,6 +80,8 @@ int64_t checksum(const Chunk& chunk) {
               made.repetition_penalty, made.presence_penalty, made.frequency_penalty,
               static_cast<int64_t>(made.seed), int64_t{made.max_tokens},
               int64_t{made.logit_bias_count}, made.finish_reason);
+  // Rows that are older than this column have the checksum of the others.
+  if (made.approximation != Approximation::kNone) sum.add(to_string(made.approximation));
   sum.add(std::span<const int32_t>(chunk.token_ids));
   sum.add(static_cast<int64_t>(chunk.think_spans.size()));
   for (const ThinkSpan& span : chunk.think_spans) {
@@ -118,7 +119,8 @@ void bind(Query& query, const Chunk& chunk) {
   query.bind(made.temperature, made.top_p, made.top_k, made.min_p, made.repetition_penalty,
              made.presence_penalty, made.frequency_penalty, made.seed, made.max_tokens,
              made.logit_bias_count, made.finish_reason, checksum(chunk), chunk.text,
-             chunk.query_text, chunk.raw_text, chunk.client_data, as_blob(chunk.token_ids));
+             chunk.query_text, chunk.raw_text, chunk.client_data, as_blob(chunk.token_ids),
+             to_string(made.approximation));
 }
 
 // A row as it is stored.
@@ -184,7 +186,8 @@ Row read_row(const Query& query) {
   chunk.query_text = text();
   chunk.raw_text = text();
   chunk.client_data = text();
-  chunk.token_ids = as_token_ids(query.blob(column));
+  chunk.token_ids = as_token_ids(query.blob(column++));
+  named(made.approximation, approximation_from_string);
   return row;
 }
 

@@ -219,7 +219,12 @@ ALTER TABLE pages ADD COLUMN attention TEXT NOT NULL DEFAULT 'dense';
 ALTER TABLE chains ADD COLUMN attention TEXT NOT NULL DEFAULT 'dense';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4};
+// What an output was computed after: earlier programs had only exact K and V.
+constexpr char kVersion5[] = R"sql(
+ALTER TABLE chunks ADD COLUMN approximation TEXT NOT NULL DEFAULT 'none';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 
 Status migrate_step(Database& database, const char* statements, int64_t to) {
   return database.change([&]() -> Status {

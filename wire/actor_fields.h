@@ -75,6 +75,7 @@ void fields(A& a, M& m) {
   a.optional("sinks", m.sinks);
   a.optional("selected", m.selected);
   a.optional("dense_layers", m.dense_layers);
+  a.optional("approximation", m.approximation);
 }
 
 template <class A, Is<DraftRecord> M>
@@ -92,6 +93,13 @@ void fields(A& a, M& m) {
   a.numbers("kept", m.kept);
 }
 
+template <class A, Is<MovedRows> M>
+void fields(A& a, M& m) {
+  a.numbers("pages", m.pages);
+  a.required("begin", m.begin);
+  a.required("turn", m.turn);
+}
+
 template <class A, Is<PrefillJob> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
@@ -104,6 +112,8 @@ void fields(A& a, M& m) {
   a.numbers("index_memory", m.index_memory);
   a.optional("indexed_pages", m.indexed_pages);
   a.optional("states", m.states);
+  a.optional("free_positions", m.free_positions);
+  a.optional("moved", m.moved);
 }
 
 template <class A, Is<PrefillDone> M>
@@ -138,6 +148,7 @@ void fields(A& a, M& m) {
   a.numbers("index_memory", m.index_memory);
   a.optional("indexed_pages", m.indexed_pages);
   a.optional("states", m.states);
+  a.optional("free_positions", m.free_positions);
 }
 
 template <class A, Is<DecodeJob> M>

@@ -104,6 +104,14 @@ inline constexpr uint32_t kUnseenPage = ~uint32_t{0};
 
 // scheduler -> prefill: compute K and V of `token_ids` at `position` into pages. Answered with
 // PrefillDone. `pages` lists the whole chain: page i holds positions [64 i, 64 i + 64).
+// K and V of a job's tokens that are not computed but copied from elsewhere.
+struct MovedRows {
+  std::vector<uint32_t> pages;  // of the arena: the whole chain that they are copied from
+  int64_t begin = 0;            // the place of the first of them in that chain
+  // By how many positions their keys are turned: forwards, or backwards if it is negative.
+  int64_t turn = 0;
+};
+
 struct PrefillJob {
   uint64_t job = 0;
   int64_t position = 0;
@@ -118,6 +126,10 @@ struct PrefillJob {
   std::vector<uint32_t> index_memory = {};
   int64_t indexed_pages = 0;
   std::optional<JobStates> states = {};  // if the model has recurrent layers
+  int64_t free_positions = 0;            // as in Slice
+  // Set: nothing is computed, and of the other fields only job, position, token_ids and pages
+  // count.
+  std::optional<MovedRows> moved = {};
 };
 
 struct PrefillDone {
@@ -154,6 +166,7 @@ struct DecodeSequence {
   std::vector<uint32_t> index_memory = {};  // as in PrefillJob
   int64_t indexed_pages = 0;
   std::optional<JobStates> states = {};  // as in PrefillJob; a burst keeps none in between
+  int64_t free_positions = 0;            // as in Slice
 };
 
 // scheduler -> decode: up to `steps_max` steps of all sequences together, and more until drafts

@@ -42,6 +42,7 @@ void fields(A& a, M& m) {
   a.optional("presence_penalty", m.presence_penalty);
   a.optional("frequency_penalty", m.frequency_penalty);
   a.optional("logit_bias_count", m.logit_bias_count);
+  a.optional("approximation", m.approximation);
 }
 
 template <class A, Is<ChatMessage> M>
@@ -115,6 +116,7 @@ void chunk_fields(A& a, M& m) {
   a.optional("published", m.published);
   a.optional("client_data", m.client_data);
   a.optional("holders", m.holders);
+  a.optional("kv_approximation", m.kv_approximation);
 }
 
 template <class A, Is<Chunk> M>

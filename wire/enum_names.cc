@@ -32,6 +32,10 @@ bool enum_from_name(std::string_view name, ThinkPolicy& value) {
   return assign(think_policy_from_string(name), value);
 }
 
+bool enum_from_name(std::string_view name, Approximation& value) {
+  return assign(approximation_from_string(name), value);
+}
+
 bool enum_from_name(std::string_view name, HolderKind& value) {
   return assign(holder_kind_from_string(name), value);
 }

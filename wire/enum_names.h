@@ -14,6 +14,9 @@ inline std::string_view enum_name(ChunkType value) {
 inline std::string_view enum_name(ThinkPolicy value) {
   return to_string(value);
 }
+inline std::string_view enum_name(Approximation value) {
+  return to_string(value);
+}
 inline std::string_view enum_name(HolderKind value) {
   return to_string(value);
 }
@@ -43,6 +46,7 @@ std::string_view enum_name(EncodeJob::Mode value);  // "prompt", "history", "beg
 // Returns false, and leaves `value` as it is, if no enumerator has the name.
 bool enum_from_name(std::string_view name, ChunkType& value);
 bool enum_from_name(std::string_view name, ThinkPolicy& value);
+bool enum_from_name(std::string_view name, Approximation& value);
 bool enum_from_name(std::string_view name, HolderKind& value);
 bool enum_from_name(std::string_view name, OnMissing& value);
 bool enum_from_name(std::string_view name, KvState& value);

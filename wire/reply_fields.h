@@ -63,6 +63,8 @@ void fields(A& a, M& m) {
   a.optional("tokens_selected", m.tokens_selected);
   a.optional("tokens_drafted", m.tokens_drafted);
   a.optional("tokens_accepted", m.tokens_accepted);
+  a.optional("tokens_approximate", m.tokens_approximate);
+  a.optional("tokens_moved", m.tokens_moved);
   a.required("pages_evicted", m.pages_evicted);
   a.required("chunks_input", m.chunks_input);
   a.required("chunks_output", m.chunks_output);
@@ -114,6 +116,7 @@ void fields(A& a, M& m) {
   a.optional("selected_tokens", m.selected_tokens);
   a.optional("drafted_tokens", m.drafted_tokens);
   a.optional("accepted_tokens", m.accepted_tokens);
+  a.optional("approximate_tokens", m.approximate_tokens);
 }
 
 template <class A, Is<Timings> M>
@@ -149,6 +152,7 @@ void fields(A& a, M& m) {
   a.optional("missing", m.missing);
   a.optional("think_spans", m.think_spans);
   a.optional("attention", m.attention);
+  a.optional("approximation", m.approximation);
 }
 
 template <class A, Is<ChunkReply> M>
@@ -345,6 +349,7 @@ void fields(A& a, M& m) {
   a.optional("type", m.type);
   a.optional("tokens", m.tokens);
   a.optional("reason", m.reason);
+  a.optional("approximation", m.approximation);
 }
 
 template <class A, Is<EventsReply> M>

@@ -77,6 +77,10 @@ struct StatusReply {
   int64_t tokens_selected = 0;  // computed ones that selected pages
   int64_t tokens_drafted = 0;   // guessed with selection, then checked
   int64_t tokens_accepted = 0;  // of these, the right ones
+  // Prompt tokens found whose K and V are approximations, and answer tokens whose K and V were
+  // moved to where they stand without thoughts.
+  int64_t tokens_approximate = 0;
+  int64_t tokens_moved = 0;
   int64_t pages_evicted = 0;
   int32_t chunks_input = 0;
   int32_t chunks_output = 0;
@@ -121,6 +125,8 @@ struct Usage {
   int64_t selected_tokens = 0;
   int64_t drafted_tokens = 0;   // guessed with selection, then checked (attention = verify)
   int64_t accepted_tokens = 0;  // of these, the right ones
+  // Reused tokens whose K and V are approximations (Final::approximation).
+  int64_t approximate_tokens = 0;
 };
 
 struct Timings {
@@ -159,6 +165,8 @@ struct Final {
   std::vector<MissingChunk> missing;
   std::vector<ThinkSpan> think_spans = {};  // where token_ids are thoughts
   std::string attention = {};               // the mode that was used: such as "dense"
+  // What the answer was computed after: kNone if all K and V are exact.
+  Approximation approximation = Approximation::kNone;
 };
 
 struct ChunkReply {
@@ -351,6 +359,8 @@ struct EventNotice {
   std::optional<ChunkType> type;  // of the chunk
   int64_t tokens = 0;  // of the chunk's text, of the prompt, or of a finished request's output
   std::string reason;  // of a finished request: finish_reason, or the code of its error
+  // That of the chunk's K and V, or of those that a finished request went on from.
+  Approximation approximation = Approximation::kNone;
 };
 
 struct EventsReply {

@@ -56,6 +56,7 @@ void fields(A& a, M& m) {
   a.optional("reasoning_effort", m.reasoning_effort);
   a.optional("retain_output", m.retain_output);
   a.optional("think_policy", m.think_policy);
+  a.optional("heal", m.heal);
   a.optional("stream", m.stream);
   a.optional("logprobs", m.logprobs);
   a.optional("timeout_ms", m.timeout_ms);

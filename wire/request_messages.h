@@ -123,6 +123,10 @@ struct GenerateRequest {
   // Which earlier tokens each token attends to: a text that parse_attention() reads
   // (base/attention_mode.h); absent: the daemon's (--attention).
   std::optional<std::string> attention{};
+  // With the think policies splice and mask: whether the answer is prefilled in idle time, as with
+  // reprefill, and its exact K and V then replace the approximate ones; absent: the daemon's
+  // (--heal).
+  std::optional<bool> heal{};
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with

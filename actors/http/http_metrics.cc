@@ -56,6 +56,12 @@ void add_status(MetricsText& out, const wire::StatusReply& status) {
   out.counter("cascaded_selected_tokens_total",
               "Computed tokens that selected pages (attention = select)",
               static_cast<double>(status.tokens_selected));
+  out.counter("cascaded_approximate_tokens_total",
+              "Prompt tokens found whose K and V are approximations (think_policy splice, mask)",
+              static_cast<double>(status.tokens_approximate));
+  out.counter("cascaded_moved_tokens_total",
+              "Answer tokens whose K and V were moved to where they stand without thoughts",
+              static_cast<double>(status.tokens_moved));
   out.counter("cascaded_drafted_tokens_total",
               "Tokens guessed with selected pages, then checked (attention = verify)",
               static_cast<double>(status.tokens_drafted));

@@ -17,6 +17,7 @@ void put_pages(const ChainSequence& sequence, Job& job) {
   job.pages = sequence.pages();
   job.index_memory = sequence.indexes().pages;
   job.indexed_pages = sequence.indexes().count;
+  job.free_positions = sequence.free_positions();
 }
 
 // Names the slots of the sequence's recurrent states, which `slots` are for this job.

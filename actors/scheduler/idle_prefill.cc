@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/scheduler/compute_jobs.h"
+#include "actors/scheduler/thought_removal.h"
 #include "base/check.h"
 #include "cache/kept_points.h"
 
@@ -79,7 +80,29 @@ std::vector<Reprefill> IdlePrefill::drop(const StoredName& chunk) {
   return dropped;
 }
 
+void IdlePrefill::removals_first() {
+  if (queue_.empty() || is_computed() || queue_.front().removal) return;
+  const auto removal = std::ranges::find_if(
+      queue_, [](const Reprefill& chain) { return chain.removal.has_value(); });
+  if (removal == queue_.end()) return;
+  (void)pause();
+  std::rotate(queue_.begin(), removal, std::next(removal));
+}
+
+bool IdlePrefill::fits_removal(int64_t available) const {
+  const auto removal = std::ranges::find_if(
+      queue_, [](const Reprefill& chain) { return chain.removal.has_value(); });
+  if (removal == queue_.end()) return false;
+  return pages_taken(caches_.index, owner_of(*removal), sampled_owner(*removal), *removal) <=
+         available;
+}
+
+TenantId IdlePrefill::sampled_owner(const Reprefill& chain) const {
+  return tenants_.id(chain.tenant, chain.removal->sampled);
+}
+
 bool IdlePrefill::start() {
+  removals_first();
   while (!queue_.empty() && !loading_) {
     Reprefill& first = queue_.front();
     if (pages_needed(first) > static_cast<int64_t>(caches_.pool.page_count())) {
@@ -97,8 +120,11 @@ bool IdlePrefill::start() {
     const bool has_window = first.attention.window > 0 && !first.for_all;
     const int64_t next = first.sequence->committed() + options_.slice_tokens_max;
     const int64_t reserved = has_window ? std::min(size, next) : size;
-    if (!complete && first.sequence->reserve(reserved)) return true;
+    const bool possible =
+        !first.removal || complete || take_source(caches_.index, sampled_owner(first), first);
+    if (!complete && possible && first.sequence->reserve(reserved)) return true;
     end(complete);
+    removals_first();
   }
   return false;
 }
@@ -126,7 +152,7 @@ int64_t IdlePrefill::pages_needed(const Reprefill& reprefill) const {
 
 bool IdlePrefill::any_to_write() const {
   const auto is_written = [](const Reprefill& chain) {
-    return chain.for_all || chain.attention.may_see_all();
+    return chain.for_all || chain.attention.is_stored();
   };
   return std::ranges::any_of(queue_, is_written) ||
          std::ranges::any_of(tokenizing_.all(),
@@ -184,7 +210,8 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
   const auto states = first.recurrent->next_job(end, kept_points(plan, job.position, end));
   CHECK(states);  // the sequence got a slot at its start, and keeps its states in others
   put_states(*states, job);
-  if (!first.for_all) job.attention = first.attention;
+  if (!first.for_all) job.attention = first.attention.exact();
+  if (first.removal) put_move(*first.sequence, first, job);
   computing_ = true;
   return job;
 }
@@ -194,7 +221,7 @@ void IdlePrefill::computed(std::span<const int32_t> tokens, bool failed) {
   const Reprefill& first = queue_.front();
   if (failed || is_gone()) return end(/*complete=*/false);
   advance_chain(*first.sequence, *first.recurrent, tokens, clock_.wall_us());
-  tokens_computed_ += std::ssize(tokens);
+  (first.removal ? tokens_moved_ : tokens_computed_) += std::ssize(tokens);
   if (first.sequence->committed() == std::ssize(first.chain)) end(/*complete=*/true);
 }
 
@@ -230,6 +257,7 @@ bool IdlePrefill::pause() {
 // Leaves what was computed of the chain to the caches.
 void IdlePrefill::leave_chain(Reprefill& first) {
   if (!first.sequence) return;
+  if (first.removal) release_source(caches_.index, first);
   finish_chain(*first.sequence, *first.recurrent, clock_.wall_us());
   first.sequence.reset();
   first.recurrent.reset();

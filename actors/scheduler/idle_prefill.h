@@ -63,6 +63,9 @@ class IdlePrefill {
   bool tokenizes_many() const { return tokenizing_.size() >= reprefills_max(); }
 
   void push(Reprefill&& reprefill) { queue_.push_back(std::move(reprefill)); }
+  // Whether a chain waits whose K and V are moved (Reprefill::removal), and moving it takes at most
+  // `available` pages from others. Such chains come first.
+  bool fits_removal(int64_t available) const;
   const std::deque<Reprefill>& queue() const { return queue_; }
   bool is_full() const { return queue_.size() >= reprefills_max(); }
   bool has(const StoredName& chunk) const;
@@ -76,9 +79,10 @@ class IdlePrefill {
   bool is_computed() const { return computing_ || loading_; }
   bool is_loading() const { return loading_; }
 
-  // Brings the first chain to where a slice of it can be computed. Chains before it that need no
-  // computing, are not worth it, or have no room, leave the queue. False if no chain is left, or
-  // the first one is being loaded.
+  // Brings the first chain to where a slice of it can be computed, or moved. Chains before it that
+  // need no computing, are not worth it, or have no room, leave the queue; so do those whose K and
+  // V are to be moved from pages that are gone. False if no chain is left, or the first one is
+  // being loaded.
   bool start();
   // Precondition: the queue is not empty.
   const Reprefill& first() const { return queue_.front(); }
@@ -112,11 +116,14 @@ class IdlePrefill {
   // The number of pages that the first chain keeps from eviction because its window sees them.
   int64_t pages_in_window() const;
   int64_t tokens_computed() const { return tokens_computed_; }
+  int64_t tokens_moved() const { return tokens_moved_; }
 
  private:
   size_t reprefills_max() const { return static_cast<size_t>(options_.reprefills_max); }
   TenantId owner_of(const Reprefill& reprefill) const;
   int64_t pages_needed(const Reprefill& reprefill) const;
+  void removals_first();
+  TenantId sampled_owner(const Reprefill& chain) const;
   bool start_sequence(Reprefill& first);
   void leave_chain(Reprefill& first);
   bool is_worth_computing(const Reprefill& first) const;
@@ -138,6 +145,7 @@ class IdlePrefill {
   bool computing_ = false;
   bool loading_ = false;
   int64_t tokens_computed_ = 0;
+  int64_t tokens_moved_ = 0;
 };
 
 }  // namespace cascade

@@ -77,6 +77,7 @@ void Outbox::tell_of(const Chunk& chunk, EventKind kind) {
   event.id = chunk.id;
   event.type = chunk.type;
   event.tokens = static_cast<int64_t>(chunk.token_ids.size());
+  event.approximation = chunk.kv_approximation;
   tell(chunk.tenant, std::move(event));
 }
 
@@ -87,6 +88,7 @@ void Outbox::tell_of(const Request& request, EventKind kind, std::string reason)
   event.id = hex_of(request.id);
   event.tokens = static_cast<int64_t>(finished ? request.sampled.size() : request.prompt.size());
   event.reason = std::move(reason);
+  event.approximation = request.attention.approximation;
   tell(request.client.tenant, std::move(event));
 }
 

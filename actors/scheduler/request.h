@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/scheduler/client.h"
+#include "actors/scheduler/thought_runs.h"
 #include "base/attention_mode.h"
 #include "base/draft_record.h"
 #include "cache/chain_sequence.h"
@@ -46,6 +47,9 @@ struct Request {
   std::string output_id;       // of the chunk that its output becomes, if it is to be retained
   bool session_taken = false;  // the request makes the next turn of params.session
   bool prefix = false;         // a PrefixCache: ends with its prompt, without an answer
+  ThinkPolicy think_policy = ThinkPolicy::kReprefill;
+  // Its approximation is chosen when the request first starts: the policy allows it, and an
+  // approximate chain is known further than an exact one.
   AttentionMode attention;
   AttentionMode drafts;  // as AttentionChoice::drafts
   DraftRecord draft_record;
@@ -83,14 +87,15 @@ struct Request {
   bool reader = false;  // its sequence may be longer than memory (disk/page_spills.h)
   // The most pages that the whole generation may take; of a reader, PageSpills::promised_pages().
   int64_t pages_promised = 0;
-  int64_t pin_promised = 0;      // of these, for the pin of its output
-  int overtaken = 0;             // later requests that started while this one waited for pages
-  int64_t known_tokens = 0;      // in pages or worth loading when it was admitted
-  int64_t reused_tokens = 0;     // of the prompt
-  int64_t loaded_tokens = 0;     // of these, from disk
-  int restores = 0;              // how often its beginning was to be brought back from disk
-  int64_t written_tokens = 0;    // of the sequence: given to be written to disk
-  bool written_behind = true;    // false: a chunk whose text it has was removed
+  int64_t pin_promised = 0;        // of these, for the pin of its output
+  int overtaken = 0;               // later requests that started while this one waited for pages
+  int64_t known_tokens = 0;        // in pages or worth loading when it was admitted
+  int64_t reused_tokens = 0;       // of the prompt
+  int64_t loaded_tokens = 0;       // of these, from disk
+  int64_t approximate_tokens = 0;  // of the reused ones: their K and V are approximations
+  int restores = 0;                // how often its beginning was to be brought back from disk
+  int64_t written_tokens = 0;      // of the sequence: given to be written to disk
+  bool written_behind = true;      // false: a chunk whose text it has was removed
   bool loading = false;          // the store reads into the sequence's pages, or leases some to it
   int64_t prefilled_tokens = 0;  // of the prompt
   int64_t selected_tokens = 0;   // as in wire::Usage, like the next two
@@ -165,7 +170,15 @@ struct Request {
   }
 };
 
-// The exact K and V of a retained output's chain, computed when there is nothing else to do.
+// How the K and V of a chain are made from those of the sampled one (AttentionMode::approximation).
+struct ThoughtRemoval {
+  AttentionMode sampled;               // the mode of the sampled chain
+  std::vector<TokenRun> runs;          // of the chain; what comes before them is known
+  std::vector<int32_t> history;        // the exact chain: it begins with the approximate one
+  ChainIndex::Node* source = nullptr;  // of the sampled chain, acquired while a job reads its pages
+};
+
+// The K and V of a retained output's chain, computed when there is nothing else to do.
 struct Reprefill {
   std::string tenant;
   std::string chunk_id;
@@ -178,6 +191,10 @@ struct Reprefill {
   bool for_all = false;            // of a published chunk, in pages that every tenant finds
   std::optional<Digest> text_end;  // of a TextPin: its key in TextPins::of()
   bool restored = false;           // its beginning was to be brought back from disk
+  // Set if `attention` is an approximation: nothing is computed, K and V are moved.
+  std::optional<ThoughtRemoval> removal;
+  bool heals = false;  // an approximate chain is to be replaced by the exact one in idle time
+  std::optional<int32_t> think_end = {};  // as in SampledChain
   // Once started.
   std::unique_ptr<ChainSequence> sequence;
   std::unique_ptr<RunningState> recurrent;

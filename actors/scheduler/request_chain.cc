@@ -19,11 +19,27 @@ bool begin_chain(const ChainCaches& caches, TenantId tenant, std::span<const int
   if (!started) return false;
   request.sequence = std::move(started->sequence);
   request.recurrent = std::move(started->recurrent);
+  if (observed) request.approximate_tokens = request.sequence->approximate_tokens();
   request.plan = {.begin = request.sequence->committed(), .tokens = std::ssize(request.chain())};
   if (!caches.states.is_needed()) return true;
   request.plan.fork = caches.index.match(tenant, request.reusable()).tokens();
   request.plan.resumes = request.history_tokens;
   return true;
+}
+
+void choose_approximation(const ChainIndex& index, const Tenants& tenants, int64_t context_tokens,
+                          const std::function<int64_t()>& exact_tokens, Request& request) {
+  if (request.prefill_start_us != 0) return;
+  request.attention = request.attention.exact();
+  const Approximation wanted = approximation_of(request.think_policy);
+  if (wanted == Approximation::kNone || request.reader || request.prefix) return;
+  AttentionMode mode = request.attention;
+  mode.approximation = wanted;
+  const auto owner = tenants.find(request.client.tenant, mode);
+  if (!owner) return;
+  const ChainIndex::Match found = index.match(*owner, request.reusable());
+  const bool fits = request.tokens_max() + free_positions(found.last()).count <= context_tokens;
+  if (fits && found.tokens() > exact_tokens()) request.attention = mode;
 }
 
 int64_t history_tokens(const Tokenizer& tokenizer, const Request& request) {

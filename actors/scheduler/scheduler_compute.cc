@@ -85,6 +85,7 @@ void SchedulerCore::plan() {
     reader->written_tokens = 0;
     write_prompt_behind(*reader);
   }
+  if (dispatch_removal()) return write_pages();
   start_waiting();
   refuse_starved();
   if (dispatch_repair()) return write_pages();
@@ -164,7 +165,7 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.token_ids.assign(chain.begin() + job.position, chain.begin() + slice_end);
   put_pages(*request.sequence, job);
   put_states(*states, job);
-  job.attention = request.attention;
+  job.attention = request.attention.exact();
   job.index_pages = selects(request.drafts, std::ssize(chain) + request.max_tokens);
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
@@ -176,8 +177,17 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
 void SchedulerCore::dispatch_idle(int64_t slice_end) {
   wire::PrefillJob job = idle_.slice(slice_end);
   const int64_t depth = depth_of(job, model_.config.layers);
-  compute_.slices.put(job.job, {{}, true, job.token_ids, depth});
+  compute_.slices.put(job.job, {{}, true, job.token_ids, depth, {}, job.moved.has_value()});
   outbox_.send(Actor::kPrefill, std::move(job));
+}
+
+// Takes thoughts out of a chain. That takes little time, and the next turn of the conversation may
+// be on its way, so it comes before all other work. False if there is none to do.
+bool SchedulerCore::dispatch_removal() {
+  if (!idle_.fits_removal(available_pages()) || !may_reprefill()) return false;
+  if (!idle_.start() || !idle_.first().removal) return false;
+  dispatch_idle(idle_.first().sequence->committed() + options_.planner.slice_tokens_max);
+  return true;
 }
 
 void SchedulerCore::dispatch_decode(int steps) {
@@ -230,7 +240,7 @@ void SchedulerCore::dispatch_decode(int steps) {
     sequence.steps_max = std::min(most, left);
     sequence.end_tokens = request.end_tokens;
     sequence.sample = request.sample;
-    sequence.attention = request.attention;
+    sequence.attention = request.attention.exact();
     sequence.drafts = request.drafts;
     sequence.draft_record = request.draft_record;
     put_states(*states, sequence);
@@ -315,7 +325,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
     if (done.read_bytes > 0 || job.repair) {
       compute_.speed.add_long_prefill(tokens, done.compute_us - done.read_wait_us, job.position);
       disk_.spills.add_read(done.read_bytes, done.read_us);
-    } else {
+    } else if (!job.moved) {
       compute_.speed.add_prefill(tokens, done.compute_us, job.position);
     }
   }

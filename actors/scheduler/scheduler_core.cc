@@ -75,7 +75,7 @@ void warn_of_memory(const SchedulerOptions& options, const AttentionMode& seen, 
                     const PageArena& arena) {
   const int64_t needed =
       working_pages(seen, model.config.context_tokens_max, options.planner.slice_tokens_max);
-  if (seen.may_see_all() || needed <= static_cast<int64_t>(arena.page_count())) return;
+  if (seen.is_stored() || needed <= static_cast<int64_t>(arena.page_count())) return;
   spdlog::warn(
       "attention = {} needs KV memory for {} tokens at a time, and kv_memory has room for {}: "
       "longer prompts in this mode are refused",
@@ -346,6 +346,7 @@ void SchedulerCore::set_limits(const SchedulerOptions& limits) {
   options_.requests_running_max = limits.requests_running_max;
   options_.max_tokens_default = limits.max_tokens_default;
   options_.think_policy = limits.think_policy;
+  options_.heal = limits.heal;
   keep_.pin_budget.set_max_pinned(limits.max_pinned);
   keep_.holds.set_memory_ratio(limits.chunk_memory_ratio);
   options_.stop_us = limits.stop_us;

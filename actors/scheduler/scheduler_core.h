@@ -136,6 +136,7 @@ class SchedulerCore {
   void dispatch_decode(int steps);
   bool prompt_advanced(Request& request, std::span<const int32_t> tokens);
   void dispatch_idle(int64_t slice_end);
+  bool dispatch_removal();
   void on(wire::PrefillDone&& done);
   void on(wire::DecodeDone&& done);
   bool take_token(Request& request, int32_t token, float logprob, std::vector<wire::Delta>& deltas);
@@ -148,7 +149,6 @@ class SchedulerCore {
   void lost(std::map<uint64_t, ChunkPutJob>&& jobs);
 
   // Retention: scheduler_retention.cc.
-  ThinkPolicy think_policy(const Request& request) const;
   Chunk output_chunk(const Request& request, const std::string& finish_reason) const;
   std::string retain(Request& request, const std::string& finish_reason);
   bool may_reprefill() const;

@@ -198,6 +198,9 @@ bool SchedulerCore::start_of(const std::string& tenant) {
   for (const uint64_t handle : requests_.waiting()) {
     Request& request = requests_.at(handle);
     if (request.client.tenant != tenant || disk_.restores.has(handle)) continue;
+    choose_approximation(
+        index_, tenants_, model_.config.context_tokens_max, [&] { return known_tokens(request); },
+        request);
     // Idle work makes way once; after that requests wait for each other.
     if (start(request) || (idle_.pause() && start(request))) {
       for (Request* other : passed) ++other->overtaken;

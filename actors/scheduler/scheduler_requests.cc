@@ -7,6 +7,7 @@
 #include "actors/scheduler/request_chain.h"
 #include "actors/scheduler/sample_spec.h"
 #include "actors/scheduler/scheduler_core.h"
+#include "actors/scheduler/think_policy.h"
 #include "base/random.h"
 #include "model/grammar/compile.h"
 #include "model/harmony.h"
@@ -147,11 +148,8 @@ Status SchedulerCore::prepare(Request& request) {
     request.messages.pop_back();
     RETURN_IF_ERROR(check_begun(request.begun));
   }
-  const bool keeps = params.retain_output && think_policy(request) == ThinkPolicy::kKeep;
-  if (keeps && HarmonyTokens::of(model_.tokenizer)) {
-    return unsupported("think_policy",
-                       "\"keep\" does not work with models that write harmony: use reprefill");
-  }
+  RETURN_IF_ERROR(
+      take_think_policy(options_.think_policy, model_, compute_.states.is_needed(), request));
   request.sample = sample_spec(params, model_.generation, options_.random);
   if (!params.ignore_eos) request.end_tokens = model_.generation.end_tokens;
   return check_text_bytes(model_.config, request);
@@ -350,10 +348,12 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   wire::Final final;
   final.finish_reason = finish_reason;
   final.seed = request.sample.seed;
-  final.attention = to_string(AttentionChoice{request.attention, request.drafts});
+  final.attention = to_string(AttentionChoice{request.attention.exact(), request.drafts});
+  final.approximation = request.attention.approximation;
   final.usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   final.usage.reused_tokens = request.reused_tokens;
   final.usage.loaded_tokens = request.loaded_tokens;
+  final.usage.approximate_tokens = request.approximate_tokens;
   final.usage.prefilled_tokens = request.prefilled_tokens;
   final.usage.selected_tokens = request.selected_tokens;
   final.usage.drafted_tokens = request.drafted_tokens;
@@ -376,7 +376,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     // A cancelled answer does not become a turn: its client did not want it.
     const bool is_turn = !final.output_chunk_id.empty() && finish_reason != "cancelled";
     if (is_turn) doors_.sessions.add_turn(request, final.output_chunk_id);
-    final.think_policy = think_policy(request);
+    final.think_policy = request.think_policy;
   } else if (finish_reason == "cancelled" && request.output) {
     // A conversation may go on from half an answer, but not from half a thought.
     request.dead_end = request.client_gone || request.output->answer().empty();
@@ -410,6 +410,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
 void SchedulerCore::close(uint64_t handle) {
   Request& request = requests_.at(handle);
   if (request.running()) compute_.speed.add_end(clock_.monotonic_us());
+  counters_.tokens_approximate += request.approximate_tokens;
   admission_.count(request, {});
   doors_.sessions.leave(request);
   encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });

@@ -22,7 +22,8 @@ GenerationRecord record_of(const Request& request, const std::string& finish_rea
           .finish_reason = finish_reason,
           .presence_penalty = request.sample.presence_penalty,
           .frequency_penalty = request.sample.frequency_penalty,
-          .logit_bias_count = static_cast<int32_t>(request.sample.bias_tokens.size())};
+          .logit_bias_count = static_cast<int32_t>(request.sample.bias_tokens.size()),
+          .approximation = request.attention.approximation};
 }
 
 // Prompt and output as they were computed: every token whose K and V are in pages.
@@ -37,10 +38,6 @@ std::vector<int32_t> sampled_chain(const Request& request) {
 
 }  // namespace
 
-ThinkPolicy SchedulerCore::think_policy(const Request& request) const {
-  return request.params.think_policy.value_or(options_.think_policy);
-}
-
 // The chunk that the request's output becomes.
 Chunk SchedulerCore::output_chunk(const Request& request, const std::string& finish_reason) const {
   Chunk chunk;
@@ -54,7 +51,7 @@ Chunk SchedulerCore::output_chunk(const Request& request, const std::string& fin
   chunk.raw_text = request.generation_prefix + request.begun + request.output->raw_text();
   chunk.client_data = request.params.client_data;
   chunk.think_spans = request.output->think_spans();
-  chunk.think_policy = think_policy(request);
+  chunk.think_policy = request.think_policy;
   const bool is_turn = request.session_taken && finish_reason != "cancelled";
   chunk.holders = holders_of(chunk.tenant, chunk.type, settings_of_output(request.params),
                              is_turn ? request.params.session : "");
@@ -88,6 +85,8 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   if (entry.chunk.id == request.output_id) entry.attention = request.attention;
   next.sampled_chain = sampled_chain(request);
   next.prompt_tokens = request.prompt.size();
+  next.heals = request.params.heal.value_or(options_.heal);
+  if (const auto think = model_.tokenizer.think_tokens()) next.think_end = think->close;
   request.pin_promised = 0;  // the promise is the chunk's from here on
   keep_.holds.refresh(entry);
   if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
@@ -105,7 +104,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   if (entry.chunk.id == request.output_id) outbox_.tell_of(entry.chunk, EventKind::kChunkStored);
   if (request.params.prompt) {
     next.chain = next.sampled_chain;  // a raw prompt has no history but itself
-    if (computed_later) keep_.reprefills.queue(entry, std::move(next));
+    if (computed_later) keep_.reprefills.take_history(entry, std::move(next));
     return entry.chunk.id;
   }
   wire::EncodeJob job;

@@ -29,6 +29,7 @@ struct InFlight {
     PageIndex memory;
   };
   std::optional<Repair> repair = {};
+  bool moved = false;  // K and V are moved, not computed
 };
 // A prompt that is being tokenized.
 struct EncodingRequest {
@@ -72,6 +73,7 @@ struct Counters {
   int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_generated = 0;
   int64_t tokens_selected = 0;  // as in wire::StatusReply, like the next two
   int64_t tokens_drafted = 0, tokens_accepted = 0;
+  int64_t tokens_approximate = 0;
   double reused_work = 0;     // of all tokens_reused (attention_work())
   int64_t tokens_shared = 0;  // of tokens_reused, those in pages that others share
 

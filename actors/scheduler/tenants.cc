@@ -19,9 +19,10 @@ TenantId Tenants::id(const std::string& name, const AttentionMode& mode) {
   if (const auto found = find(name, mode)) return *found;
   const Digest key = root_key_(name);
   // K and V on disk are found by this key: it must become another one if the mode's bits do.
-  const TenantId id = mode.is_dense()
-                          ? index_.add_tenant(key)
-                          : index_.add_tenant(sha256(key.hex() + to_string(mode)), widest(mode));
+  const TenantId exact = mode.exact() == mode ? kPublic : this->id(name, mode.exact());
+  const TenantId id =
+      mode.is_dense() ? index_.add_tenant(key)
+                      : index_.add_tenant(sha256(key.hex() + to_string(mode)), widest(mode), exact);
   names_[id] = name;
   return owners_[name][mode] = id;
 }
@@ -54,7 +55,7 @@ size_t Tenants::pinned_unwritten() const {
   size_t pages = 0;
   for (const auto& [name, owners] : owners_) {
     for (const auto& [mode, id] : owners) {
-      if (!mode.may_see_all()) pages += index_.tenant(id).pinned;
+      if (!mode.is_stored()) pages += index_.tenant(id).pinned;
     }
   }
   return pages;

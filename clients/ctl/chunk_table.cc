@@ -153,6 +153,9 @@ std::string render_chunk(const Chunk& chunk, const Style& style) {
     for (const std::string& parent : chunk.parent_ids) facts.add("parent", parent);
     facts.add("think blocks", std::to_string(chunk.think_spans.size()));
     facts.add("think policy", std::string(to_string(chunk.think_policy)));
+    if (chunk.kv_approximation != Approximation::kNone) {
+      facts.add("approximate KV", "by " + std::string(to_string(chunk.kv_approximation)));
+    }
     add_generation(facts, chunk.generation);
   }
   return facts.render(style) + section("Question", chunk.query_text, style) +

@@ -23,6 +23,7 @@ constexpr Words kFields[] = {
     {"ignore_eos", "--ignore-eos"},
     {"limit", "--limit"},
     {"logprobs", "--logprobs"},
+    {"heal", "--heal"},
     {"max_tokens", "--max-tokens"},
     {"messages", "prompt"},
     {"model", "--model-name"},

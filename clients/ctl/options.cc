@@ -91,6 +91,36 @@ void add_penalties(CLI::App& command, wire::SamplingParams& sampling) {
       ->allow_extra_args(false);
 }
 
+void add_thinking(CLI::App& command, wire::GenerateRequest& params) {
+  CLI::Option* think = command.add_flag_callback(
+      "--think", [&params] { params.thinking = true; }, "Ask the model to think");
+  command
+      .add_flag_callback(
+          "--no-think", [&params] { params.thinking = false; }, "Ask the model not to think")
+      ->excludes(think);
+  command
+      .add_option("--reasoning-effort", params.reasoning_effort,
+                  "How much the model reasons, in its own words, such as low, medium or high "
+                  "(default: the model's)")
+      ->check(text());
+  const auto set_policy = [&params](const std::string& name) {
+    params.think_policy = think_policy_from_string(name);
+  };
+  command
+      .add_option_function<std::string>(
+          "--think-policy", set_policy,
+          "What is kept of an output with thoughts (default: the daemon's)")
+      ->check(CLI::IsMember({"reprefill", "keep", "drop", "splice", "mask"}));
+  CLI::Option* heal = command.add_flag_callback(
+      "--heal", [&params] { params.heal = true; },
+      "With the policies splice and mask, make the KV exact in idle time");
+  command
+      .add_flag_callback(
+          "--no-heal", [&params] { params.heal = false; },
+          "Leave such KV approximate (default: the daemon's)")
+      ->excludes(heal);
+}
+
 void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   wire::SamplingParams& sampling = params.sampling;
   command
@@ -115,25 +145,7 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   command.add_option("--stop", params.stop, "End before this text (repeatable)")
       ->check(text())
       ->allow_extra_args(false);
-  CLI::Option* think = command.add_flag_callback(
-      "--think", [&params] { params.thinking = true; }, "Ask the model to think");
-  command
-      .add_flag_callback(
-          "--no-think", [&params] { params.thinking = false; }, "Ask the model not to think")
-      ->excludes(think);
-  command
-      .add_option("--reasoning-effort", params.reasoning_effort,
-                  "How much the model reasons, in its own words, such as low, medium or high "
-                  "(default: the model's)")
-      ->check(text());
-  const auto set_policy = [&params](const std::string& name) {
-    params.think_policy = think_policy_from_string(name);
-  };
-  command
-      .add_option_function<std::string>(
-          "--think-policy", set_policy,
-          "What is kept of an output with thoughts (default: the daemon's)")
-      ->check(CLI::IsMember({"reprefill", "keep", "drop"}));
+  add_thinking(command, params);
   command
       .add_option("--attention", params.attention,
                   "What a token attends to: dense; window:W:S for W recent tokens and the first S; "

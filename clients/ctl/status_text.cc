@@ -86,6 +86,10 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
                             std::to_string(status.tokens_accepted) + " right" +
                             share(status.tokens_accepted, status.tokens_drafted));
   }
+  if (status.tokens_moved > 0 || status.tokens_approximate > 0) {
+    facts.add("approximate tokens", std::to_string(status.tokens_approximate) + " reused, " +
+                                        std::to_string(status.tokens_moved) + " moved");
+  }
   facts.add("prefilled again", counted(status.tokens_reprefilled, "token") + ", " +
                                    counted(status.reprefills_pending, "output") + " pending");
   facts.add("pages evicted", status.pages_evicted);

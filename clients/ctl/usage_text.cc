@@ -50,6 +50,10 @@ std::string usage_text(const client::Generation& generation, bool finish) {
               counted(usage.drafted_tokens, "draft") + " right)";
     }
   }
+  if (generation.approximation != Approximation::kNone) {
+    text += ", approximate: " + counted(usage.approximate_tokens, "token") + " by " +
+            std::string(to_string(generation.approximation));
+  }
   if (finish) text += ", " + generation.finish_reason;
   return text;
 }

@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "d7b81cd3cd965a45c7a43f1b5314b105ad4a79833d91e8c6118a37960a25d74c"},
+     "84188bfd22a10c473b7181b0083ae4b613aea20c5ff61fa12bc04a411b07463e"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "5854ce379f69f99ad55d9d28c8d57f3862771b10b76e7fc12687d42a6ccfc208"},
+     "b4f1e68e8c82485d8539833ed2cbdedb06768cc185dc2effd79c1f8fa6b22a9b"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "aedd5029e6b6cdcc2f752a598e8064d4ac8d5f71b85ca17e3ca254f64cd8f8be"},
+     "dc20b43934ffc1bb9829647fad4c9e8412de57b13588f4ee43d0c6236f78a5a8"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "3ba9ba03e768c0af3c4e6b1ed03f502473475e7db80b85061d703149efecd4c0"},
+     "b2002020a1ae121aae6e38a2c9e167776983efef8a1f02e420623ef27d290ecf"},
 };
 
 uint64_t other_seed() {

@@ -3,6 +3,7 @@
 
 #include "model/conversation.h"
 #include "tests/actors/scheduler_world.h"
+#include "tests/actors/scripted_answer.h"
 
 namespace cascade {
 namespace {
@@ -11,6 +12,7 @@ using testing::ask;
 using testing::demo_model;
 using testing::query_text;
 using testing::SchedulerWorld;
+using testing::Scripted;
 using testing::system_text;
 
 wire::GenerateRequest capital_question() {
@@ -36,40 +38,11 @@ TEST(ThinkPolicies, the_daemons_holds_unless_the_request_names_one) {
   }
 }
 
-// Replaces the sampled tokens by `text`, then by the end of the turn.
-class Scripted {
- public:
-  Scripted(SchedulerWorld& world, const std::string& text) {
-    const Tokenizer& tokenizer = demo_model().tokenizer;
-    tokens_ = *tokenizer.encode(text, /*trusted=*/true, false);
-    tokens_.push_back(demo_model().generation.end_tokens.at(0));
-    world.tamper = [this](wire::Message& message) { replace(message); };
-  }
-
- private:
-  int32_t next() { return tokens_.at(std::min(at_++, tokens_.size() - 1)); }
-  void replace(wire::Message& message) {
-    if (auto* prefill = std::get_if<wire::PrefillDone>(&message)) {
-      if (prefill->token >= 0) prefill->token = next();
-    } else if (auto* decode = std::get_if<wire::DecodeDone>(&message)) {
-      std::vector<int32_t>& ids = decode->sequences.at(0).token_ids;
-      for (size_t i = 0; i < ids.size(); ++i) {
-        ids[i] = next();
-        if (ids[i] != tokens_.back()) continue;
-        ids.resize(i + 1);
-        decode->sequences[0].logprobs.resize(i + 1);
-      }
-    }
-  }
-
-  std::vector<int32_t> tokens_;
-  size_t at_ = 0;
-};
-
 TEST(ThinkPolicies, a_tool_loop_keeps_its_thoughts_and_the_next_turn_does_not) {
-  SchedulerWorld world;
+  SchedulerWorld world(testing::bursts_of(1));
   const std::string call = "<tool_call>\n{\"name\": \"clock\"}\n</tool_call>";
-  Scripted script(world, "<think>\nI do not know the time, so I ask.\n</think>\n\n" + call);
+  auto script = std::make_unique<Scripted>(
+      world, "<think>\nI do not know the time, so I ask.\n</think>\n\n" + call);
   auto request = ask({});
   request.messages = {{.role = "system", .content = "Use the clock.", .reasoning = {}},
                       {.role = "user", .content = "What time is it?", .reasoning = {}}};
@@ -77,7 +50,7 @@ TEST(ThinkPolicies, a_tool_loop_keeps_its_thoughts_and_the_next_turn_does_not) {
   const auto first = world.one<wire::Final>(world.send(request));
   ASSERT_EQ(first.text, call);
   ASSERT_FALSE(first.reasoning.empty());
-  world.tamper = {};
+  script.reset();
   const Chunk output = world.chunk(first.output_chunk_id);
   EXPECT_EQ(output.kv_state, KvState::kReady);
 
@@ -127,7 +100,7 @@ class DeadEnds : public ::testing::Test {
     return world_.one<wire::StatusReply>(world_.post(wire::StatusRequest{})).tokens_generated;
   }
 
-  SchedulerWorld world_;
+  SchedulerWorld world_{testing::bursts_of(1)};
 };
 
 TEST_F(DeadEnds, of_a_client_that_went_away_the_prompt_stays) {

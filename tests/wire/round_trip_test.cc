@@ -92,11 +92,15 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(Final);
   EXPECT_ALL_MEMBERS(ChunkReply);
   EXPECT_ALL_MEMBERS(ErrorReply);
+}
+
+TEST(Frames, messages_of_actors_visit_all_members) {
   EXPECT_ALL_MEMBERS(ActorHello);
   EXPECT_ALL_MEMBERS(EncodeJob);
   EXPECT_ALL_MEMBERS(EncodeDone);
   EXPECT_ALL_MEMBERS(SampleSpec);
   EXPECT_ALL_MEMBERS(JobStates);
+  EXPECT_ALL_MEMBERS(MovedRows);
   EXPECT_ALL_MEMBERS(PrefillJob);
   EXPECT_ALL_MEMBERS(PrefillDone);
   EXPECT_ALL_MEMBERS(DecodeSequence);

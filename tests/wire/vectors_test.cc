@@ -46,18 +46,21 @@ GenerateRequest sample_request() {
   request.stream = true;
   request.grammar = {GrammarKind::kJsonSchema, R"({"type":"string"})"};
   request.attention = "select:4096";
+  request.think_policy = ThinkPolicy::kSplice;
+  request.heal = true;
   return request;
 }
 
 Final sample_final() {
   Final final;
   final.attention = "select:4096:0";
+  final.approximation = Approximation::kSplice;
   final.text = "Rome.";
   final.reasoning = "Italy: Rome";
   final.finish_reason = "stop";
   final.token_ids = {151667, 49, 2};
   final.logprobs = {-0.5F, -0.25F, -2.0F};
-  final.usage = {30, 25, 10, 5, {MissReason::kDiffers, 25, 17}, 3, 1, 4, 9, 8};
+  final.usage = {30, 25, 10, 5, {MissReason::kDiffers, 25, 17}, 3, 1, 4, 9, 8, 6};
   final.timings = {10, 2000, 2500, 900, 3600};
   final.seed = 42;
   final.output_chunk_id = "output_00000000000000000000000000000001";
@@ -86,6 +89,8 @@ Chunk sample_chunk() {
   chunk.client_data = R"({"turn":1})";
   chunk.think_spans = {{0, 2, true}};
   chunk.kv_state = KvState::kReady;
+  chunk.kv_approximation = Approximation::kMask;
+  chunk.generation.approximation = Approximation::kSplice;
   chunk.kv_tokens = 40;
   chunk.kv_bytes = 4096;
   chunk.kv_disk_pages = 1;
@@ -214,6 +219,8 @@ StatusReply sample_status() {
   status.tokens_selected = 5;
   status.tokens_drafted = 7;
   status.tokens_accepted = 6;
+  status.tokens_approximate = 7;
+  status.tokens_moved = 8;
   status.version = "0.1.0";
   status.boot_id = "boot_1";
   status.fingerprint = "fp_1";

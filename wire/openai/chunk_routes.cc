@@ -61,6 +61,7 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
   result["priority"] = chunk.priority;
   result["expires_us"] = chunk.expires_us;
   result["kv_state"] = to_string(chunk.kv_state);
+  result["kv_approximation"] = to_string(chunk.kv_approximation);
   result["kv_tokens"] = chunk.kv_tokens;
   result["kv_bytes"] = chunk.kv_bytes;
   result["kv_disk_pages"] = chunk.kv_disk_pages;
@@ -74,6 +75,7 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
   if (chunk.type == ChunkType::kOutput) {
     result["query_text"] = chunk.query_text;
     result["think_policy"] = to_string(chunk.think_policy);
+    result["approximation"] = to_string(chunk.generation.approximation);
     result["finish_reason"] = chunk.generation.finish_reason;
     result["seed"] = chunk.generation.seed;
     result["parent_ids"] = chunk.parent_ids;

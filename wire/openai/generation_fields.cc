@@ -62,8 +62,10 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
   request.reuse = fields.boolean("reuse").value_or(true);
   if (const auto policy = fields.text("think_policy")) {
     request.think_policy = think_policy_from_string(*policy);
-    if (!request.think_policy) fields.fail("think_policy", "must be reprefill, keep or drop");
+    if (!request.think_policy)
+      fields.fail("think_policy", "must be reprefill, keep, drop, splice or mask");
   }
+  request.heal = fields.boolean("heal");
   request.attention = fields.text("attention");
   // The message repeats the text, so one that is too long is left to the protocol's rules.
   if (request.attention && request.attention->size() <= wire::kAttentionBytesMax) {

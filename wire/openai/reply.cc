@@ -16,6 +16,10 @@ OrderedJson encode_timings(const wire::Final& final) {
   result["prompt_ms"] = ms(final.timings.prefill_us);
   result["predicted_n"] = final.usage.completion_tokens;
   result["predicted_ms"] = ms(final.timings.decode_us);
+  if (final.approximation != Approximation::kNone) {
+    result["approximation"] = to_string(final.approximation);
+    result["approximate_n"] = final.usage.approximate_tokens;
+  }
   if (final.usage.selected_tokens > 0) result["selected_n"] = final.usage.selected_tokens;
   if (final.usage.drafted_tokens > 0) {
     result["draft_n"] = final.usage.drafted_tokens;

@@ -28,9 +28,13 @@ ChunkChains::ChunkChains(bool keeps_pages, std::string model, Jobs& jobs, Outbox
 
 void ChunkChains::store(const ChunkEntry& entry, std::span<const int32_t> chain,
                         size_t begin_tokens, bool pending) {
-  if (!keeps_pages_ || !entry.attention.may_see_all()) return;
-  metadata_.put_chain({entry.chunk.tenant, entry.chunk.id}, chain, begin_tokens, pending,
-                      entry.attention);
+  store(entry, entry.attention, chain, begin_tokens, pending);
+}
+
+void ChunkChains::store(const ChunkEntry& entry, const AttentionMode& mode,
+                        std::span<const int32_t> chain, size_t begin_tokens, bool pending) {
+  if (!keeps_pages_ || !mode.is_stored()) return;
+  metadata_.put_chain({entry.chunk.tenant, entry.chunk.id}, chain, begin_tokens, pending, mode);
 }
 
 void ChunkChains::settle(const StoredName& chunk) {
@@ -38,7 +42,7 @@ void ChunkChains::settle(const StoredName& chunk) {
 }
 
 void ChunkChains::keep(ChunkEntry& entry) {
-  if (!keeps_pages_ || !entry.attention.may_see_all()) return;
+  if (!keeps_pages_ || !entry.attention.is_stored()) return;
   const TenantId owner = tenants_.id(entry.chunk.tenant, entry.attention);
   const std::vector<NamedPage> pages = writer_.pages_of(owner, entry.chain);
   const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));

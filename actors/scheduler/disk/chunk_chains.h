@@ -36,10 +36,12 @@ class ChunkChains {
               StoredPages& stored, PageWriter& writer, MetadataWriter& metadata, IsRead is_read);
 
   // Stores the chain that the chunk's K and V are computed from; the chunk's own tokens come after
-  // its first `begin_tokens`. Does nothing if the chunk's attention has a window: then its K and V
-  // are not on disk either.
+  // its first `begin_tokens`. Does nothing if K and V of the chunk's mode are not on disk.
   void store(const ChunkEntry& entry, std::span<const int32_t> chain, size_t begin_tokens,
              bool pending);
+  // The same, of a chain in another mode than the chunk's present one.
+  void store(const ChunkEntry& entry, const AttentionMode& mode, std::span<const int32_t> chain,
+             size_t begin_tokens, bool pending);
   // The chunk's K and V are on disk, or will not be.
   void settle(const StoredName& chunk);
   // Has the chunk's chain written, if all of it is in memory. From then on the chunk knows the

@@ -28,12 +28,12 @@ int64_t DiskRoom::bytes() const {
 }
 
 int64_t DiskRoom::tokens(const AttentionMode& mode) const {
-  if (!spills_.possible() || !mode.may_see_all()) return 0;
+  if (!spills_.possible() || !mode.is_stored()) return 0;
   return std::min(spills_.tokens_max(mode), tokens_with(0, 0));
 }
 
 std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
-  const bool may_spill = spills_.possible() && request.attention.may_see_all();
+  const bool may_spill = spills_.possible() && request.attention.is_stored();
   if (!may_spill || request.params.output_pinned.value_or(false)) return std::nullopt;
   const int64_t most = spills_.tokens_max(request.attention);
   const auto owner = request.attention.is_dense()

@@ -36,7 +36,7 @@ PageLoader::PageLoader(Jobs& jobs, Outbox& outbox, const ChainIndex& index, Stor
 
 DiskIndex::Match PageLoader::worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                            const ChainIndex::Match& found) const {
-  const bool is_written = index_.tenant(owner).mode.may_see_all();
+  const bool is_written = index_.tenant(owner).mode.is_stored();
   if (!is_written || stored_.disk().size() == 0) return {};
   const auto begin = found.pages.size() * kPageTokens;
   DiskIndex::Match stored = stored_.disk().match(

@@ -38,7 +38,7 @@ PageWriter::PageWriter(bool keeps_pages, const Clock& clock, Jobs& jobs, Outbox&
 
 void PageWriter::write_behind(TenantId owner, std::span<const int32_t> chain,
                               std::optional<StoredName> chunk, bool of_text) {
-  if (!keeps_pages_ || chain.empty() || !index_.tenant(owner).mode.may_see_all()) return;
+  if (!keeps_pages_ || chain.empty() || !index_.tenant(owner).mode.is_stored()) return;
   const bool awaited = chunk && callbacks_.is_awaited(*chunk);
   const auto queued = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
     return writeback.owner == owner && writeback.chunk == chunk && writeback.of_text == of_text &&

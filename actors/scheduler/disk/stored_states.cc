@@ -36,7 +36,7 @@ void StoredStates::load(const wire::StoredPages& stored) {
 StoredStates::Found StoredStates::find(TenantId owner, std::span<const int32_t> tokens,
                                        const ChainIndex::Match& in_memory,
                                        int64_t more_than) const {
-  if (states_.size() == 0 || !index_.tenant(owner).mode.may_see_all()) return {};
+  if (states_.size() == 0 || !index_.tenant(owner).mode.is_stored()) return {};
   const size_t in_memory_pages = in_memory.pages.size();
   const Digest* const tenant = tenant_key_behind(index_, in_memory.node, owner);
   std::vector<Digest> on_disk =
@@ -83,7 +83,7 @@ bool StoredStates::is_idle() const {
 
 // Whether the store may have a page with the state's last tokens, as far as names on disk tell.
 bool StoredStates::may_be_covered(const StateTable::Unstored& state) const {
-  if (!index_.tenant(state.tenant).mode.may_see_all()) return false;
+  if (!index_.tenant(state.tenant).mode.is_stored()) return false;
   return state.tail.empty() ? pages_.disk().contains(state.page)
                             : pages_.disk().has_children(state.page);
 }

@@ -93,6 +93,8 @@ wire::StatusReply StatusDoor::status() const {
   status.tokens_selected = from_.counters.tokens_selected;
   status.tokens_drafted = from_.counters.tokens_drafted;
   status.tokens_accepted = from_.counters.tokens_accepted;
+  status.tokens_approximate = from_.counters.tokens_approximate;
+  status.tokens_moved = from_.idle.tokens_moved();
   status.pages_evicted = static_cast<int64_t>(from_.index.removed_count(Removal::kEvicted));
   status.chunks_input = static_cast<int32_t>(from_.registry.count(false));
   status.chunks_output = static_cast<int32_t>(from_.registry.count(true));
@@ -134,6 +136,7 @@ void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) 
   status.tokens_reused = status.tokens_prefilled = status.tokens_reprefilled = 0;
   status.tokens_generated = status.tokens_selected = status.pages_evicted = 0;
   status.tokens_drafted = status.tokens_accepted = 0;
+  status.tokens_approximate = status.tokens_moved = 0;
   status.reprefills_pending = 0;
   status.actors_restarted.clear();
   status.warnings.clear();

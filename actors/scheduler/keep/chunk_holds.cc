@@ -39,6 +39,7 @@ void ChunkHolds::take(ChunkEntry& entry) {
                            entry.chunk.priority);
   if (!entry.hold) return;
   held_[entry.sequence] = &entry;
+  entry.chunk.kv_approximation = entry.attention.approximation;
   outbox_.tell_of(entry.chunk, EventKind::kChunkRestored);
   callbacks_.held(entry);
   trim();
@@ -91,6 +92,7 @@ void ChunkHolds::refresh(ChunkEntry& entry) {
                                : KvState::kNone;
   }
   const bool ready = entry.hold.has_value();
+  entry.chunk.kv_approximation = ready ? entry.attention.approximation : Approximation::kNone;
   const auto chain = static_cast<int64_t>(entry.chain.size());
   entry.chunk.kv_tokens = ready ? chain : 0;
   // The chunk's own tokens come after the prompt. A page that they share with the prompt counts,

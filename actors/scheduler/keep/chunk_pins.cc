@@ -173,7 +173,7 @@ void ChunkPins::heal_from(const Request& request, const Composition& composition
 
 // Whether the whole chain of the chunk is in files, or is never written.
 bool ChunkPins::is_chain_on_disk(const ChunkEntry& entry) const {
-  if (!entry.attention.may_see_all()) return true;
+  if (!entry.attention.is_stored()) return true;
   const auto end = Digest::from_hex(entry.chunk.kv_key);
   return end && stored_.disk().contains(*end) &&
          stored_.disk().path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));

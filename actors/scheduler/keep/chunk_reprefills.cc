@@ -89,7 +89,70 @@ void ChunkReprefills::tokenized(Reprefill&& next, wire::EncodeDone&& done) {
     return lifecycle_.forget({tenants_.id(next.tenant, next.attention), next.sampled_chain, shared,
                               Removal::kDead, ForgetScope::kUnreachable});
   }
+  take_history(entry, std::move(next));
+}
+
+void ChunkReprefills::take_history(ChunkEntry& entry, Reprefill&& next) {
+  if (approximation_of(entry.chunk.think_policy) == Approximation::kNone) {
+    queue(entry, std::move(next));
+  } else {
+    remove_thoughts(entry, std::move(next));
+  }
+}
+
+// Has the K and V of the answer moved to where it stands without thoughts. If no thought was left
+// out, the chain that was sampled is the history; if the answer is not found again after a thought,
+// the history is prefilled.
+void ChunkReprefills::remove_thoughts(ChunkEntry& entry, Reprefill&& next) {
+  const AttentionMode sampled = next.attention;
+  const std::vector<TokenRun> runs = runs_after_thoughts(
+      {next.sampled_chain, next.prompt_tokens, entry.chunk.think_spans, next.think_end},
+      next.chain);
+  const size_t shared = common_prefix(next.sampled_chain, next.chain);
+  const bool is_history = shared == std::min(next.sampled_chain.size(), next.chain.size());
+  next.attention = sampled.exact();
+  if (runs.empty() && (sampled.exact() == sampled || !is_history)) {
+    return queue(entry, std::move(next));
+  }
+  const bool heals = next.heals || entry.chunk.pinned;  // a pin holds what outlives the daemon
+  ThoughtRemoval removal = {.sampled = sampled, .runs = runs, .history = next.chain};
+  next.attention.approximation = approximation_of(entry.chunk.think_policy);
+  next.chain.resize(runs.empty() ? shared : static_cast<size_t>(runs.back().end));
+  next.removal = std::move(removal);
+  next.heals = heals;
+  const std::vector<int32_t> history = next.removal->history;
   queue(entry, std::move(next));
+  chains_.store(entry, sampled.exact(), history, entry.own_begin, /*pending=*/heals);
+}
+
+// The approximate chain is in memory if it is `complete`; otherwise the history is prefilled.
+void ChunkReprefills::thoughts_removed(ChunkEntry& entry, Reprefill&& idle, bool complete) {
+  Reprefill exact;
+  exact.tenant = idle.tenant;
+  exact.chunk_id = idle.chunk_id;
+  exact.attention = idle.attention.exact();
+  exact.prompt_tokens = entry.own_begin;
+  if (idle.removal) exact.chain = std::move(idle.removal->history);
+  if (exact.chain.empty()) exact.chain = idle.chain;
+  exact.sampled_chain = exact.chain;
+  if (!complete) return queue(entry, std::move(exact));
+  const auto shared = static_cast<int64_t>(common_prefix(idle.sampled_chain, idle.chain));
+  if (idle.removal) {
+    lifecycle_.forget({tenants_.id(idle.tenant, idle.removal->sampled), idle.sampled_chain, shared,
+                       Removal::kDead, ForgetScope::kUnreachable});
+  }
+  published_.compute(entry);
+  if (idle.heals && !idle_.is_full()) idle_.push(std::move(exact));
+}
+
+// The exact chain takes the place of the approximate one.
+void ChunkReprefills::take_healed(ChunkEntry& entry, const Reprefill& healed) {
+  const TenantId approximate = tenants_.id(entry.chunk.tenant, entry.attention);
+  holds_.clear(entry);
+  const std::vector<int32_t> chain = std::exchange(entry.chain, healed.chain);
+  entry.attention = healed.attention;
+  chains_.store(entry, entry.chain, entry.own_begin, /*pending=*/true);
+  lifecycle_.forget({approximate, chain, 0, Removal::kDead, ForgetScope::kUnreachable});
 }
 
 void ChunkReprefills::lost(IdlePrefill::Tokenizing&& jobs) {
@@ -112,6 +175,11 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   if (!found.ok()) return removals_.end_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
   if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
+  const bool is_approximate = idle.attention.exact() != idle.attention;
+  if (!is_approximate && entry.attention.exact() != entry.attention) {
+    if (!complete) return;  // the approximate chain stays
+    take_healed(entry, idle);
+  }
   if (complete) {
     // The chain's last page is not the one that the request had: the texts are noted again.
     uses_.note(tenants_.id(idle.tenant, idle.attention), idle.chain,
@@ -127,6 +195,7 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
                                               : KvState::kNone;
   holds_.refresh(entry);
   metadata_.put(entry.chunk);
+  if (is_approximate) return thoughts_removed(entry, std::move(idle), complete);
   if (complete) {
     const auto shared = static_cast<int64_t>(common_prefix(idle.sampled_chain, idle.chain));
     lifecycle_.forget({tenants_.id(idle.tenant, idle.attention), idle.sampled_chain, shared,

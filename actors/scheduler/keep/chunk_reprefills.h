@@ -33,7 +33,10 @@ class ChunkReprefills {
   // Has the chain computed when there is nothing else to do; the chunk holds it from then on. If
   // too many chains wait, the chunk stays without K and V, unless it is pinned.
   void queue(ChunkEntry& entry, Reprefill&& reprefill);
-  // Does the same for the chunk's chain, which is known and not in memory.
+  // The chunk's history is known: its chain is computed, or made of the sampled one, as the chunk's
+  // think policy says.
+  void take_history(ChunkEntry& entry, Reprefill&& next);
+  // Has the chunk's chain computed again, which is known and not in memory.
   void recompute(ChunkEntry& entry);
 
   // The prefill actor has tokenized the conversation for `next`, or has failed to.
@@ -44,6 +47,10 @@ class ChunkReprefills {
   void ended(Reprefill&& idle, bool complete);
 
  private:
+  void remove_thoughts(ChunkEntry& entry, Reprefill&& next);
+  void thoughts_removed(ChunkEntry& entry, Reprefill&& idle, bool complete);
+  void take_healed(ChunkEntry& entry, const Reprefill& healed);
+
   Tenants& tenants_;
   ChunkRegistry& registry_;
   MetadataWriter& metadata_;

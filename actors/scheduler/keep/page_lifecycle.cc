@@ -37,7 +37,7 @@ void PageLifecycle::forget(const Forget& what) {
 void PageLifecycle::forget_now(const Forget& what) {
   const int64_t keep = what.keep / kPageTokens * kPageTokens;
   const bool may_be_stored =
-      stored_.disk().size() > 0 && index_.tenant(what.owner).mode.may_see_all();
+      stored_.disk().size() > 0 && index_.tenant(what.owner).mode.is_stored();
   switch (what.scope) {
     case ForgetScope::kAndWhatGoesOn:
     case ForgetScope::kAndLeftAlone: {

@@ -58,7 +58,7 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   if (node == nullptr) return;
   const ChainIndex::PageName last = name_of(node);
   // With a window, pages that the text's end sees may be gone.
-  if (!index_.tenant(last.owner).mode.may_see_all()) return;
+  if (!index_.tenant(last.owner).mode.is_stored()) return;
   // Tokens of the page after the text do not belong to the pin, and are not written for it.
   size_t tokens = use.ends > 1 ? static_cast<size_t>(use.ends) - 1 : 0;
   TextPin pin;

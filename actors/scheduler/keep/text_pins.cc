@@ -172,7 +172,7 @@ int64_t TextPins::pages_wanted(const ChunkName& chunk, const ChunkUses& uses) co
   for (const ChunkUses::Use& use : uses.of(chunk)) {
     if (use.ends == 0) continue;
     if (ChainIndex::Node* node = index_.find(use.page)) {
-      if (!index_.tenant(name_of(node).owner).mode.may_see_all()) continue;  // not pinned
+      if (!index_.tenant(name_of(node).owner).mode.is_stored()) continue;  // not pinned
       const size_t tokens = name_of(node).tokens.size();
       const size_t own = use.ends > 1 ? std::min<size_t>(tokens, use.ends - 1) : tokens;
       const Digest end = end_of(node, own);

@@ -57,6 +57,7 @@ export const Usage = struct({
   selected_tokens: defaulting(int64, 0),
   drafted_tokens: defaulting(int64, 0),
   accepted_tokens: defaulting(int64, 0),
+  approximate_tokens: defaulting(int64, 0),
 });
 
 export const Timings = struct({
@@ -81,6 +82,7 @@ export const GenerationRecord = struct({
   presence_penalty: defaulting(number, 0),
   frequency_penalty: defaulting(number, 0),
   logit_bias_count: defaulting(int32, 0),
+  approximation: defaulting(string, 'none'),
 });
 
 export const Holder = struct({
@@ -104,6 +106,7 @@ const chunkFields = {
   think_spans: listOrEmpty(ThinkSpan),
   think_policy: string,
   kv_state: string,
+  kv_approximation: defaulting(string, 'none'),
   kv_tokens: int64,
   kv_bytes: int64,
   kv_disk_pages: defaulting(int64, 0),
@@ -229,6 +232,7 @@ export const EventNotice = struct({
   type: optional(string),
   tokens: defaulting(int64, 0),
   reason: textOrEmpty,
+  approximation: defaulting(string, 'none'),
 });
 
 export const ErrorBody = struct({ code: string, field: string, message: string });

@@ -1,7 +1,9 @@
 // Chunks, sessions and expiry policies.
 
 export type ChunkType = 'SYSTEM_PROMPT' | 'CONTEXT' | 'OUTPUT' | 'QUERY';
-export type ThinkPolicy = 'reprefill' | 'keep' | 'drop';
+export type ThinkPolicy = 'reprefill' | 'keep' | 'drop' | 'splice' | 'mask';
+/** What stands in K and V that were computed with thoughts which are no longer there. */
+export type Approximation = 'none' | 'splice' | 'mask';
 export type KvState = 'none' | 'pending' | 'ready';
 
 /**
@@ -37,6 +39,8 @@ export interface GenerationRecord {
   presencePenalty: number;
   frequencyPenalty: number;
   logitBiasCount: number;
+  /** Of the K and V that it continued. */
+  approximation: Approximation;
 }
 
 /** A holder of a chunk: the chunk lives as long as one of its holders. */
@@ -64,6 +68,8 @@ export interface Chunk {
   thinkSpans: ThinkSpan[];
   thinkPolicy: ThinkPolicy;
   kvState: KvState;
+  /** Of the K and V in memory. */
+  kvApproximation: Approximation;
   kvTokens: number;
   kvBytes: number;
   kvDiskPages: number;

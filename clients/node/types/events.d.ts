@@ -1,6 +1,6 @@
 // What happens in the daemon, as it happens.
 import type { CallOptions } from './client.js';
-import type { ChunkType, Int64 } from './chunks.js';
+import type { Approximation, ChunkType, Int64 } from './chunks.js';
 
 /** Daemons of later versions may send others. */
 export type EventKind =
@@ -37,6 +37,8 @@ export interface EventNotice {
   tokens: Int64;
   /** For a finished request: finishReason, or the code of its error. */
   reason: string;
+  /** Of the chunk's K and V, or of those that a finished request continued. */
+  approximation: Approximation;
 }
 
 /**

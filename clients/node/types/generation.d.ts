@@ -1,5 +1,5 @@
 // Generations and prefixes: requests, events, results.
-import type { ChunkRef, Int64, ThinkPolicy, ThinkSpan } from './chunks.js';
+import type { Approximation, ChunkRef, Int64, ThinkPolicy, ThinkSpan } from './chunks.js';
 import type { Grammar, Tool, ToolCall } from './tools.js';
 
 export interface ChatMessage {
@@ -51,6 +51,8 @@ export interface GenerateParams {
   reasoningEffort?: string;
   retainOutput?: boolean;
   thinkPolicy?: ThinkPolicy;
+  /** With 'splice' and 'mask': exact K and V follow in idle time; undefined: as the daemon does. */
+  heal?: boolean;
   /**
    * 'dense', 'window:W:S', 'select:B:D' or 'verify:B:D' (docs/LONG_CONTEXT.md); undefined: the
    * daemon's.
@@ -147,6 +149,8 @@ export interface Usage {
   /** Tokens guessed with selected pages, then checked ('verify'); how many of them were right. */
   draftedTokens: number;
   acceptedTokens: number;
+  /** Reused tokens whose K and V are approximations. */
+  approximateTokens: number;
 }
 
 export interface Timings {
@@ -181,6 +185,8 @@ export interface Generation {
   thinkSpans: ThinkSpan[];
   /** The mode that was used: 'dense', 'window:W:S', 'select:B:D' or 'verify:B:D'. */
   attention: string;
+  /** Of the K and V that it continued. */
+  approximation: Approximation;
 }
 
 /** An event of a running generation. */

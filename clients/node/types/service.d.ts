@@ -49,6 +49,10 @@ export interface StatusReply {
   /** Tokens guessed with selected pages, then checked, and how many of them were right. */
   tokensDrafted: number;
   tokensAccepted: number;
+  /** Prompt tokens found whose K and V are approximations. */
+  tokensApproximate: number;
+  /** Answer tokens whose K and V were moved to where they stand without thoughts. */
+  tokensMoved: number;
   pagesEvicted: number;
   chunksInput: number;
   chunksOutput: number;

@@ -25,6 +25,7 @@ from .errors import CascadeError
 from .event_stream import EventStream
 from .grammar import Grammar
 from .names import (
+    Approximation,
     ChunkType,
     ErrorCode,
     EventKind,
@@ -86,6 +87,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Accepted",
     "ApplyTemplateReply",
+    "Approximation",
     "AsyncClient",
     "AsyncEventStream",
     "AsyncStream",

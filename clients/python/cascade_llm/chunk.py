@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 
 from .fields import Int32, Int64, TokenIds, Uint32, Uint64
-from .names import ChunkType, KvState, ThinkPolicy
+from .names import Approximation, ChunkType, KvState, ThinkPolicy
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class GenerationRecord:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     logit_bias_count: Int32 = 0  # how many tokens had a bias
+    approximation: Approximation = Approximation.NONE  # of the K and V that it continued
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,7 @@ class ChunkRecord:
     think_spans: list[ThinkSpan] = field(default_factory=list)  # outputs only
     think_policy: ThinkPolicy
     kv_state: KvState
+    kv_approximation: Approximation = Approximation.NONE  # of the K and V in memory
     kv_tokens: Int64
     kv_bytes: Int64
     kv_disk_pages: Int64 = 0

@@ -37,6 +37,7 @@ class GenerationOutput(TypedDict):
     finish_reason: str  # "stop", "length", "cancelled"
     usage: Usage
     attention: str  # that was used: "dense", "window:W:S", "select:B:D" or "verify:B:D"
+    approximation: str  # of the K and V that it continued: "none", "splice", "mask"
 
 
 class RetainedSequence(TypedDict):
@@ -48,6 +49,7 @@ class RetainedSequence(TypedDict):
     query: str  # the message that it answers
     num_tokens: int  # tokens of its text
     kv_state: str  # "ready", "pending", "none"
+    kv_approximation: str  # "none", "splice", "mask"
     kv_bytes: int
 
 
@@ -230,6 +232,7 @@ def _output(final: Final) -> GenerationOutput:
         "finish_reason": final.finish_reason,
         "usage": final.usage,
         "attention": final.attention,
+        "approximation": str(final.approximation),
     }
 
 
@@ -242,5 +245,6 @@ def _retained(info: ChunkInfo, text: str) -> RetainedSequence:
         "query": chunk.query_text,
         "num_tokens": info.tokens,
         "kv_state": str(chunk.kv_state),
+        "kv_approximation": str(chunk.kv_approximation),
         "kv_bytes": chunk.kv_bytes,
     }

@@ -60,6 +60,16 @@ class ThinkPolicy(Name):
     REPREFILL = "reprefill"  # the answer without thoughts, computed again in idle time
     KEEP = "keep"  # everything
     DROP = "drop"  # only the text
+    SPLICE = "splice"  # an approximation: the answer's K and V, with its keys turned to their place
+    MASK = "mask"  # an approximation: the same, at the positions that it had after the thoughts
+
+
+class Approximation(Name):
+    """What stands in K and V that were computed with thoughts which are no longer there."""
+
+    NONE = "none"  # they are exact
+    SPLICE = "splice"
+    MASK = "mask"
 
 
 class KvState(Name):

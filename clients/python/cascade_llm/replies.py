@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .chunk import Chunk, ChunkInfo, Holder, ListedChunk, ThinkSpan
 from .fields import Floats, Int32, Int64, TokenIds, Uint64
-from .names import ChunkType, EventKind, MissReason, ThinkPolicy
+from .names import Approximation, ChunkType, EventKind, MissReason, ThinkPolicy
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ class StatusReply:
     tokens_selected: Int64 = 0  # computed ones that selected pages
     tokens_drafted: Int64 = 0  # guessed with selection, then checked
     tokens_accepted: Int64 = 0  # of these, the right ones
+    tokens_approximate: Int64 = 0  # found, with K and V that are approximations
+    tokens_moved: Int64 = 0  # of answers, to where they stand without thoughts
     pages_evicted: Int64
     chunks_input: Int32
     chunks_output: Int32
@@ -132,6 +134,7 @@ class Usage:
     selected_tokens: Int64 = 0  # computed tokens that selected pages
     drafted_tokens: Int64 = 0  # guessed with selection, then checked (attention "verify")
     accepted_tokens: Int64 = 0  # of these, the right ones
+    approximate_tokens: Int64 = 0  # reused tokens whose K and V are approximations
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,7 @@ class Final:
     missing: list[MissingChunk] = field(default_factory=list)  # what it was answered without
     think_spans: list[ThinkSpan] = field(default_factory=list)  # where token_ids are thoughts
     attention: str = ""  # that was used: "dense", "window:W:S", "select:B:D", "verify:B:D"
+    approximation: Approximation = Approximation.NONE  # of the K and V that it continued
 
 
 @dataclass(frozen=True)
@@ -426,6 +430,7 @@ class EventNotice:
     type: ChunkType | None = None  # the chunk's
     tokens: Int64 = 0  # in the chunk's text, the prompt, or a finished request's output
     reason: str = ""  # for a finished request: finish_reason, or its error's code
+    approximation: Approximation = Approximation.NONE  # of the chunk's or the request's K and V
 
 
 @dataclass(frozen=True)

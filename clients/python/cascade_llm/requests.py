@@ -108,6 +108,7 @@ class GenerateRequest:
     continue_final_message: bool | None = None  # the answer continues the assistant's last message
     # "dense", "window:W:S", "select:B:D", "verify:B:D"; None: the daemon's
     attention: str | None = None
+    heal: bool | None = None  # with SPLICE and MASK: exact K and V follow in idle time
 
 
 @dataclass

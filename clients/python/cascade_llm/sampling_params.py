@@ -32,6 +32,7 @@ class SamplingParams:
     reasoning_effort: str | None = None  # "low", "high", … as the model knows them
     retain_output_cache: bool = False  # keep the output as a chunk, with its KV
     think_policy: ThinkPolicy | None = None
+    heal: bool | None = None  # with SPLICE and MASK: exact K and V follow in idle time
     attention: str | None = None  # "dense", "window:W:S", "select:B:D", "verify:B:D"
     logprobs: bool = False
     top_logprobs: int = 0

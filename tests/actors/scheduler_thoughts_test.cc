@@ -1,0 +1,282 @@
+// Approximations: answers whose thoughts are taken out of their chains. Exact requests never find
+// them, answers say what they were computed after, and idle time makes them exact.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/actors/hybrid_world.h"
+#include "tests/actors/scheduler_world.h"
+#include "tests/actors/scripted_answer.h"
+#include "tests/persist/memory_disk.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using testing::query_text;
+using testing::SchedulerWorld;
+using testing::Scripted;
+using testing::system_text;
+
+class Thoughts : public ::testing::TestWithParam<ThinkPolicy> {
+ protected:
+  static constexpr char kAnswer[] =
+      "The capital of Japan is Tokyo, a city on the coast of the largest island. More than ten "
+      "million people live there, and the emperor has his palace in the middle of the town.";
+
+  static SchedulerOptions options() { return testing::bursts_of(1); }
+  static wire::GenerateRequest question(const std::string& text, ThinkPolicy policy) {
+    auto request = ask({system_text("You are a helpful assistant who knows the cities of the world "
+                                    "and likes to talk about them at length."),
+                        query_text(text)});
+    request.retain_output = true;
+    request.think_policy = policy;
+    return request;
+  }
+  static wire::GenerateRequest next_question(const std::string& previous, ThinkPolicy policy) {
+    auto request = ask({query_text("And what is the capital of France?")});
+    request.previous_output = previous;
+    request.think_policy = policy;
+    request.max_tokens = 8;
+    return request;
+  }
+  // The answer to a question, after a thought.
+  wire::Final think(SchedulerWorld& world, const wire::GenerateRequest& request) {
+    const Scripted script(world,
+                          "<think>\nI am asked for the capital of Japan. I know that it is Tokyo, "
+                          "so I shall say that it is Tokyo, and a little more about the "
+                          "place.\n</think>\n\n" +
+                              std::string(kAnswer));
+    return world.one<wire::Final>(world.send(request));
+  }
+  wire::Final first_turn(SchedulerWorld& world, std::optional<bool> heal = {}) {
+    auto request = question("What is the capital of Japan?", GetParam());
+    request.heal = heal;
+    return think(world, request);
+  }
+  // What the second turn's answer is without anything to reuse.
+  static wire::Final cold(SchedulerWorld& world, const std::string& previous) {
+    auto request = next_question(previous, ThinkPolicy::kReprefill);
+    request.reuse = false;
+    return world.one<wire::Final>(world.send(request));
+  }
+  static void expect_equal(const wire::Final& a, const wire::Final& b) {
+    EXPECT_EQ(a.token_ids, b.token_ids);
+    EXPECT_EQ(a.logprobs, b.logprobs);
+  }
+};
+
+TEST_P(Thoughts, are_taken_out_and_the_answer_stays) {
+  SchedulerWorld world(options());
+  const auto first = first_turn(world);
+  ASSERT_EQ(first.text, kAnswer);
+  EXPECT_EQ(first.think_policy, GetParam());
+  EXPECT_EQ(first.approximation, Approximation::kNone) << "its prompt is exact";
+  const Chunk chunk = world.chunk(first.output_chunk_id);
+  EXPECT_EQ(chunk.kv_state, KvState::kReady);
+  EXPECT_EQ(chunk.kv_approximation, approximation_of(GetParam()));
+  EXPECT_EQ(chunk.generation.approximation, Approximation::kNone);
+  EXPECT_EQ(world.status().tokens_reprefilled, 0);
+
+  const auto second =
+      world.one<wire::Final>(world.send(next_question(first.output_chunk_id, GetParam())));
+  EXPECT_EQ(second.approximation, approximation_of(GetParam()));
+  EXPECT_GT(second.usage.approximate_tokens, 30);
+  EXPECT_GE(second.usage.reused_tokens, second.usage.prompt_tokens - 25);
+  EXPECT_GE(chunk.kv_tokens, second.usage.reused_tokens);
+}
+
+TEST_P(Thoughts, taken_out_are_never_found_by_exact_requests) {
+  SchedulerWorld world(options());
+  const auto first = first_turn(world);
+  const auto expected = cold(world, first.output_chunk_id);
+  (void)world.send(next_question(first.output_chunk_id, GetParam()));
+  for (const ThinkPolicy policy :
+       {ThinkPolicy::kReprefill, ThinkPolicy::kKeep, ThinkPolicy::kDrop}) {
+    const auto exact =
+        world.one<wire::Final>(world.send(next_question(first.output_chunk_id, policy)));
+    EXPECT_EQ(exact.approximation, Approximation::kNone);
+    EXPECT_EQ(exact.usage.approximate_tokens, 0);
+    expect_equal(exact, expected);
+  }
+}
+
+TEST_P(Thoughts, of_one_policy_are_not_those_of_the_other) {
+  SchedulerWorld world(options());
+  const auto first = first_turn(world);
+  const ThinkPolicy other =
+      GetParam() == ThinkPolicy::kSplice ? ThinkPolicy::kMask : ThinkPolicy::kSplice;
+  const auto second =
+      world.one<wire::Final>(world.send(next_question(first.output_chunk_id, other)));
+  EXPECT_EQ(second.approximation, Approximation::kNone);
+}
+
+TEST_P(Thoughts, exact_k_and_v_replace_the_approximate_ones_in_idle_time) {
+  SchedulerWorld world(options());
+  const auto first = first_turn(world, /*heal=*/true);
+  const Chunk chunk = world.chunk(first.output_chunk_id);
+  EXPECT_EQ(chunk.kv_state, KvState::kReady);
+  EXPECT_EQ(chunk.kv_approximation, Approximation::kNone);
+  EXPECT_GT(world.status().tokens_reprefilled, 0);
+  const auto second =
+      world.one<wire::Final>(world.send(next_question(first.output_chunk_id, GetParam())));
+  EXPECT_EQ(second.approximation, Approximation::kNone);
+  EXPECT_GE(second.usage.reused_tokens, second.usage.prompt_tokens - 25);
+  expect_equal(second, cold(world, first.output_chunk_id));
+}
+
+TEST_P(Thoughts, a_turn_that_comes_before_the_exact_k_and_v_uses_the_approximate_ones) {
+  SchedulerWorld world(options());
+  {
+    auto request = question("What is the capital of Japan?", GetParam());
+    request.heal = true;
+    const Scripted script(world, "<think>\nTokyo, or is it?\n</think>\n\n" + std::string(kAnswer));
+    const uint64_t number = world.post(request);
+    while (world.all<wire::Final>(number).empty()) world.pump(1);
+    const auto first = world.one<wire::Final>(number);
+    auto next = next_question(first.output_chunk_id, GetParam());
+    next.retain_output = true;
+    next.heal = true;
+    const uint64_t second = world.post(next);
+    while (world.all<wire::Final>(second).empty()) world.pump(1);
+    EXPECT_EQ(world.one<wire::Final>(second).approximation, approximation_of(GetParam()));
+    world.pump();
+    const Chunk chunk = world.chunk(world.one<wire::Final>(second).output_chunk_id);
+    EXPECT_EQ(chunk.generation.approximation, approximation_of(GetParam()));
+    EXPECT_EQ(chunk.kv_approximation, Approximation::kNone);
+  }
+}
+
+TEST_P(Thoughts, several_turns_go_on_from_one_another) {
+  SchedulerWorld world(options());
+  auto last = first_turn(world);
+  for (int turn = 0; turn < 4; ++turn) {
+    auto request = next_question(last.output_chunk_id, GetParam());
+    request.max_tokens = 200;
+    request.retain_output = true;
+    const auto next = think(world, request);
+    EXPECT_EQ(next.approximation, approximation_of(GetParam()));
+    EXPECT_GE(next.usage.reused_tokens, next.usage.prompt_tokens - 25) << turn;
+    last = next;
+  }
+  const Chunk chunk = world.chunk(last.output_chunk_id);
+  EXPECT_EQ(chunk.kv_approximation, approximation_of(GetParam()));
+  EXPECT_EQ(chunk.generation.approximation, approximation_of(GetParam()));
+  const auto exact = world.one<wire::Final>(
+      world.send(next_question(last.output_chunk_id, ThinkPolicy::kReprefill)));
+  expect_equal(exact, cold(world, last.output_chunk_id));
+}
+
+TEST_P(Thoughts, pages_of_thoughts_are_free_afterwards) {
+  SchedulerWorld world(options());
+  auto request = question("What is the capital of Japan?", GetParam());
+  std::string thought;
+  for (int i = 0; i < 60; ++i) thought += "I wonder about this city. ";
+  request.max_tokens = 2000;
+  {
+    const Scripted script(world, "<think>\n" + thought + "\n</think>\n\n" + kAnswer);
+    (void)world.send(request);
+  }
+  const auto pages = testing::cache_stats(world).pages_used;
+  EXPECT_LE(pages, 4) << "prompt and answer";
+}
+
+TEST_P(Thoughts, nothing_is_left_of_a_deleted_output) {
+  SchedulerWorld world(options());
+  const auto first = first_turn(world);
+  auto next = next_question(first.output_chunk_id, GetParam());
+  const auto before = world.one<wire::Final>(world.send(next));
+  ASSERT_GT(before.usage.approximate_tokens, 0);
+  // The same conversation, without the output's id.
+  auto messages = ask({});
+  messages.messages = {
+      {.role = "system",
+       .content = "You are a helpful assistant who knows the cities of the world and likes to talk "
+                  "about them at length.",
+       .reasoning = {}},
+      {.role = "user", .content = "What is the capital of Japan?", .reasoning = {}},
+      {.role = "assistant", .content = kAnswer, .reasoning = {}},
+      {.role = "user", .content = "And what is the capital of France?", .reasoning = {}}};
+  messages.think_policy = GetParam();
+  messages.max_tokens = 1;
+  EXPECT_GT(world.one<wire::Final>(world.send(messages)).usage.approximate_tokens, 0);
+  world.send(wire::ChunkDelete{first.output_chunk_id});
+  const auto after = world.one<wire::Final>(world.send(messages));
+  EXPECT_EQ(after.usage.approximate_tokens, 0);
+  EXPECT_LT(after.usage.reused_tokens, 64);
+}
+
+TEST_P(Thoughts, approximations_end_with_the_daemon) {
+  testing::MemoryDisk disk;
+  const auto store = *Store::open(disk, "/state");
+  SchedulerOptions durable = options();
+  durable.keep_pages = true;
+  SchedulerWorld world(durable, SchedulerWorld::kPages, store.get());
+  const auto first = first_turn(world);
+  world.start_scheduler();
+  const Chunk chunk = world.chunk(first.output_chunk_id);
+  EXPECT_EQ(chunk.think_policy, GetParam());
+  EXPECT_EQ(chunk.kv_approximation, Approximation::kNone);
+  const auto second =
+      world.one<wire::Final>(world.send(next_question(first.output_chunk_id, GetParam())));
+  EXPECT_EQ(second.approximation, Approximation::kNone);
+  expect_equal(second, cold(world, first.output_chunk_id));
+}
+
+TEST_P(Thoughts, a_pinned_output_is_healed_and_on_disk) {
+  testing::MemoryDisk disk;
+  const auto store = *Store::open(disk, "/state");
+  SchedulerOptions durable = options();
+  durable.keep_pages = true;
+  SchedulerWorld world(durable, SchedulerWorld::kPages, store.get());
+  auto request = question("What is the capital of Japan?", GetParam());
+  request.output_pinned = true;
+  const auto first = think(world, request);
+  EXPECT_EQ(world.chunk(first.output_chunk_id).kv_approximation, Approximation::kNone);
+  EXPECT_GT(world.chunk(first.output_chunk_id).kv_disk_pages, 0);
+  world.start_scheduler();
+  const auto second =
+      world.one<wire::Final>(world.send(next_question(first.output_chunk_id, GetParam())));
+  EXPECT_GE(second.usage.reused_tokens, second.usage.prompt_tokens - 25);
+  expect_equal(second, cold(world, first.output_chunk_id));
+}
+
+TEST_P(Thoughts, are_prefilled_without_if_moving_fails) {
+  SchedulerWorld world(options());
+  world.on_outgoing = [&](const Outgoing& message) {
+    const auto* job = std::get_if<wire::PrefillJob>(&message.envelope.message);
+    if (job != nullptr && job->moved) world.restart(Actor::kPrefill);
+  };
+  const auto first = first_turn(world);
+  world.on_outgoing = {};
+  world.pump();
+  const Chunk chunk = world.chunk(first.output_chunk_id);
+  EXPECT_EQ(chunk.kv_state, KvState::kReady);
+  EXPECT_EQ(chunk.kv_approximation, Approximation::kNone);
+}
+
+TEST_P(Thoughts, the_policy_needs_dense_attention) {
+  SchedulerWorld world(options());
+  auto request = question("What is the capital of Japan?", GetParam());
+  request.attention = "window:128:64";
+  const Error error = world.error(world.send(request));
+  EXPECT_EQ(error.field, "think_policy");
+  EXPECT_EQ(error.code, ErrorCode::kUnsupported);
+  // The daemon's own policy refuses nothing.
+  SchedulerOptions daemon = options();
+  daemon.think_policy = GetParam();
+  SchedulerWorld other(daemon);
+  request.think_policy.reset();
+  const auto final = other.one<wire::Final>(other.send(request));
+  EXPECT_EQ(final.think_policy, ThinkPolicy::kReprefill);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Thoughts,
+                         ::testing::Values(ThinkPolicy::kSplice, ThinkPolicy::kMask),
+                         [](const auto& param) { return std::string(to_string(param.param)); });
+
+}  // namespace
+}  // namespace cascade
