@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "persist/row_checksum.h"
+#include "persist/search_levels.h"
 #include "persist/snippet.h"
 
 namespace cascade {
@@ -443,9 +444,7 @@ Result<size_t> ChunkTable::repair() {
       ASSIGN_OR_RETURN(Query remove, database_.query("DELETE FROM chunks WHERE number=?"));
       RETURN_IF_ERROR(remove.bind(number).run());
     }
-    ASSIGN_OR_RETURN(Query rebuild,
-                     database_.query("INSERT INTO chunk_search(chunk_search) VALUES('rebuild')"));
-    return rebuild.run();
+    return rebuild_search(database_);
   });
   if (!removed.ok()) return removed.error();
   for (const Chunk& chunk : corrected) {
@@ -479,6 +478,7 @@ Result<std::vector<SearchHit>> ChunkTable::search(std::string_view tenant, std::
 }
 
 Result<bool> ChunkTable::forget_step() {
+  RETURN_IF_ERROR(limit_search_levels(database_));
   const int before = sqlite3_total_changes(database_.handle());
   RETURN_IF_ERROR(database_.change([&]() -> Status {
     ASSIGN_OR_RETURN(Query merge, database_.query(kMergeStep));

@@ -6,6 +6,7 @@
 
 #include "base/failpoint.h"
 #include "persist/recovery.h"
+#include "persist/search_levels.h"
 
 namespace cascade {
 
@@ -36,6 +37,7 @@ Status Store::start(const KvOptions& options) {
   ASSIGN_OR_RETURN(const int64_t complete, database_->number("SELECT complete FROM state"));
   ASSIGN_OR_RETURN(commits_, database_->number("SELECT commits FROM state"));
   if (complete == 0) RETURN_IF_ERROR(fill_new_database());
+  RETURN_IF_ERROR(limit_search_levels(*database_));
   const int64_t noted = commit_count_.read().value_or(0);
   const bool lacks_commits = complete != 0 && noted > commits_;
   const bool lacks_rows = complete == 0 || lacks_commits;
