@@ -62,18 +62,15 @@ bool BurstSequence::is_end_token(int32_t token) const {
 
 Slice BurstSequence::slice() {
   if (is_drafting()) {
-    return {std::span(fed_).last(1),
-            position_ + std::ssize(fed_) - 1,
-            pages_.addresses(),
-            1,
-            nullptr,
-            job_.drafts,
-            indexed_pages_,
-            {},
-            nullptr,
-            nullptr,
-            {},
-            job_.free_positions};
+    Slice draft = {std::span(fed_).last(1),
+                   position_ + std::ssize(fed_) - 1,
+                   pages_.addresses(),
+                   1,
+                   nullptr,
+                   job_.drafts,
+                   indexed_pages_};
+    draft.free_positions = job_.free_positions;
+    return draft;
   }
   Slice slice = {fed_,           position_,      pages_.addresses(), rows(), pages_.absent(),
                  job_.attention, indexed_pages_, pages_.indexes()};

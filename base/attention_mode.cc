@@ -110,7 +110,7 @@ Result<AttentionMode> parse_attention_mode(std::string_view text) {
 
 std::string to_string(const AttentionMode& mode) {
   if (mode.selected > 0) return "select" + numbers_of(mode);
-  if (mode.approximation != Approximation::kNone) {
+  if (mode.is_approximate()) {
     return "dense+" + std::string(to_string(mode.approximation));
   }
   if (mode.window == 0) return "dense";

@@ -34,7 +34,7 @@ struct AttentionMode {
   int sinks = 0;         // has a meaning only with a window
   int selected = 0;      // 0: no selection; a multiple of a page
   int dense_layers = 0;  // has a meaning only with selection
-  // Says what the chain holds that is attended to; only with dense attention. The forward pass does
+  // What the K and V of the chain are; only dense chains have approximations. The forward pass does
   // not ask.
   Approximation approximation = Approximation::kNone;
 
@@ -45,7 +45,8 @@ struct AttentionMode {
   bool is_dense() const { return *this == AttentionMode{}; }
   // Whether chains are written to disk. A window does not come back to what it has passed, and
   // approximations end with the daemon.
-  bool is_stored() const { return window == 0 && approximation == Approximation::kNone; }
+  bool is_stored() const { return window == 0 && !is_approximate(); }
+  bool is_approximate() const { return approximation != Approximation::kNone; }
   // This mode, of exact chains.
   AttentionMode exact() const {
     AttentionMode mode = *this;

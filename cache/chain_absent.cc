@@ -61,7 +61,9 @@ void ChainIndex::spill(Node* node) {
   for (const auto& [id, hold] : holds_) {
     if (!node->held()) break;
     const Node* at = hold.node;
-    if (node->tenant != kPublic && at->tenant != node->tenant) continue;
+    const bool may_have_it = node->tenant == kPublic || node->tenant == at->tenant ||
+                             node->tenant == tenants_[at->tenant].base;
+    if (!may_have_it) continue;
     if (at->position < node->position || hold.unseen.has(page_number(node))) continue;
     while (at->position > node->position) at = at->parent;
     if (at == node) unmet.push_back(id);

@@ -1,5 +1,7 @@
 // The chain tree: what is kept, and what is released.
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "base/check.h"
 #include "cache/chain_key.h"
@@ -25,30 +27,64 @@ bool sibling_has(const ChainIndex::Node* node, int64_t count) {
          (self != siblings.begin() && has(*std::prev(self)));
 }
 
+// The owners whose nodes a chain of the tenant may have, the tenant itself first.
+std::array<TenantId, 3> owners_of(TenantId tenant, TenantId base) {
+  return {tenant, base, kPublic};
+}
+
+// The nodes after `reached` that have exactly the tokens `page`. A tenant with a base may have such
+// nodes of several owners; any other tenant has at most one.
+std::vector<ChainIndex::Node*> next_nodes(const std::vector<ChainIndex::Node*>& reached,
+                                          TenantId tenant, TenantId base, Tokens page) {
+  std::vector<ChainIndex::Node*> next;
+  for (const ChainIndex::Node* node : reached) {
+    for (const TenantId owner : owners_of(tenant, base)) {
+      const auto found = node->children.find(ChildKey{owner, page});
+      if (found == node->children.end()) continue;
+      next.push_back(found->get());
+      if (base == kPublic) break;
+    }
+  }
+  return next;
+}
+
+Tokens first_page_of(Tokens tokens) {
+  return tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
+}
+
 // The nodes at which the paths with the tokens of a chain end: at its end, or where no node has its
-// next page. A tenant with a base may have own nodes after several of them; of any other tenant
-// there is one path.
+// next page.
 std::vector<ChainIndex::Node*> path_ends(ChainIndex::Node* root, TenantId tenant, TenantId base,
                                          Tokens tokens) {
   std::vector<ChainIndex::Node*> ends;
   std::vector<ChainIndex::Node*> reached = {root};
   while (!reached.empty()) {
-    const Tokens page = tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
+    const Tokens page = first_page_of(tokens);
     std::vector<ChainIndex::Node*> next;
     for (ChainIndex::Node* node : reached) {
-      const size_t before = next.size();
-      for (const TenantId owner : {tenant, base, kPublic}) {
-        const auto found = node->children.find(ChildKey{owner, page});
-        if (found == node->children.end()) continue;
-        next.push_back(found->get());
-        if (base == kPublic) break;
-      }
-      if (next.size() == before) ends.push_back(node);
+      const auto after = next_nodes({node}, tenant, base, page);
+      if (after.empty()) ends.push_back(node);
+      next.insert(next.end(), after.begin(), after.end());
     }
     reached = std::move(next);
     tokens = tokens.subspan(page.size());
   }
   return ends;
+}
+
+// Adds the tenant's nodes after `parent` that begin with `page`; with `shorter`, also those that
+// have only a part of it.
+void add_beginning_with(const ChainIndex::Node* parent, TenantId tenant, Tokens page, bool shorter,
+                        std::vector<ChainIndex::Node*>& nodes) {
+  for (size_t count = 1; shorter && count < page.size(); ++count) {
+    const auto begun = parent->children.find(ChildKey{tenant, page.first(count)});
+    if (begun != parent->children.end()) nodes.push_back(begun->get());
+  }
+  auto child = parent->children.lower_bound(ChildKey{tenant, page});
+  for (; child != parent->children.end() && (*child)->tenant == tenant; ++child) {
+    if (!starts_with((*child)->tokens, page)) break;
+    nodes.push_back(child->get());
+  }
 }
 
 }  // namespace
@@ -154,13 +190,25 @@ size_t pinned_count(const ChainIndex::Node* node, int64_t first_page) {
 }
 
 size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Removal why) {
+  // Whether an approximate page has the node's first `count` tokens. They are exact in it, too, but
+  // no exact request finds them there: a part of a page is lost, and no thought stays.
+  const auto approximation_has = [&](const Node* node, int64_t count) {
+    const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
+    for (TenantId other = 1; other < tenants_.size(); ++other) {
+      if (tenants_[other].base != tenant) continue;
+      if (child_with_prefix(node->parent, other, prefix) != nullptr) return true;
+    }
+    return false;
+  };
   size_t removed = 0;
   for (Node* node : path_ends(root_.get(), tenant, tenants_[tenant].base, tokens)) {
     while (node->parent != nullptr && node->tenant == tenant && node->children.empty() &&
            node->users == 0) {
       const int64_t kept = std::max<int64_t>(keep - node->position, 0);
       if (kept >= static_cast<int64_t>(node->tokens.size())) break;
-      if (kept > 0 && !sibling_has(node, kept)) break;
+      const bool is_elsewhere =
+          sibling_has(node, kept) || (tenant != kPublic && approximation_has(node, kept));
+      if (kept > 0 && !is_elsewhere) break;
       Node* parent = node->parent;
       if (!drop_unneeded(node, why)) break;
       ++removed;
@@ -213,25 +261,24 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
                                 bool holds) {
   CHECK(keep % kPageTokens == 0);
   const auto kept = std::min(static_cast<size_t>(keep), tokens.size());
-  const Tokens rest = tokens.subspan(kept);
+  Tokens rest = tokens.subspan(kept);
   if (kept % kPageTokens != 0 || rest.empty()) return 0;
-  const Tokens page = rest.first(std::min<size_t>(rest.size(), kPageTokens));
+  const TenantId base = tenants_[tenant].base;
+  std::vector<Node*> reached = path_ends(root_.get(), tenant, base, tokens.first(kept));
+  std::erase_if(reached, [&](const Node* node) {
+    return (node->parent == nullptr ? 0 : node->position + kPageTokens) !=
+           std::ssize(tokens.first(kept));
+  });
   // Lists parents before their children. Short pages, which were given up before they were full,
-  // come first.
+  // come first. The nodes of a tenant with a base may also begin after later pages of the base.
   std::vector<Node*> doomed;
-  for (const Node* parent :
-       path_ends(root_.get(), tenant, tenants_[tenant].base, tokens.first(kept))) {
-    const size_t end = parent->parent == nullptr ? 0 : parent->position + parent->tokens.size();
-    if (end != kept) continue;
-    for (size_t count = 1; !holds && count < page.size(); ++count) {
-      const auto begun = parent->children.find(ChildKey{tenant, page.first(count)});
-      if (begun != parent->children.end()) doomed.push_back(begun->get());
-    }
-    auto child = parent->children.lower_bound(ChildKey{tenant, page});
-    for (; child != parent->children.end() && (*child)->tenant == tenant; ++child) {
-      if (!starts_with((*child)->tokens, page)) break;
-      doomed.push_back(child->get());
-    }
+  while (!rest.empty() && !reached.empty()) {
+    const Tokens page = first_page_of(rest);
+    for (const Node* parent : reached) add_beginning_with(parent, tenant, page, !holds, doomed);
+    if (base == kPublic) break;
+    reached = next_nodes(reached, tenant, base, page);
+    std::erase_if(reached, [&](const Node* node) { return node->tenant == tenant; });
+    rest = rest.subspan(page.size());
   }
   for (size_t i = 0; i < doomed.size(); ++i) {
     for (const auto& below : doomed[i]->children) doomed.push_back(below.get());

@@ -82,7 +82,7 @@ ChainIndex::~ChainIndex() {
 
 TenantId ChainIndex::add_tenant(const Digest& key, const AttentionMode& mode, TenantId exact) {
   CHECK(mode.window == 0 || mode.window >= kPageTokens);
-  CHECK(mode.exact() == mode || (mode.exact().is_dense() && exact != kPublic));
+  CHECK(!mode.is_approximate() || (mode.exact().is_dense() && exact != kPublic));
   tenants_.push_back({key, mode, exact});
   return static_cast<TenantId>(tenants_.size() - 1);
 }
@@ -104,17 +104,8 @@ ChainIndex::Node* ChainIndex::find(const Digest& key) const {
   return found == by_key_.end() ? nullptr : found->second;
 }
 
-const FreePositions& free_positions(const ChainIndex::Node* node) {
-  return node->free;
-}
-
-int64_t own_tokens(const ChainIndex::Match& match, TenantId tenant) {
-  int64_t tokens =
-      match.partial != nullptr && match.partial->tenant == tenant ? match.partial_tokens : 0;
-  for (const ChainIndex::Node* node = match.node; node->parent != nullptr; node = node->parent) {
-    tokens += node->tenant == tenant ? kPageTokens : 0;
-  }
-  return tokens;
+const TakenOut& taken_out(const ChainIndex::Node* node) {
+  return node->taken_out;
 }
 
 const Digest& key_of(const ChainIndex::Node* node) {
@@ -152,7 +143,7 @@ ChainIndex::PageName name_of(const ChainIndex::Node* node) {
 ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens, Where where) const {
   const AttentionMode& mode = tenants_[tenant].mode;
   if (mode.window > 0) return match_window(root_.get(), tenant, tokens, mode);
-  if (tenants_[tenant].base != kPublic) return match_approximate(tenant, tokens);
+  if (tenants_[tenant].base != kPublic) return match_approximate(tenant, tokens, where);
   Match shared;
   shared.node = root_.get();
   if (tenant == kPublic || !mode.is_dense()) {  // public pages are dense
@@ -173,28 +164,38 @@ ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens, Where where)
 }
 
 // The chain may continue with the tenant's own nodes at each node of the exact chain. A page is
-// only copied in part if the free positions before the tokens that are copied are known.
-ChainIndex::Match ChainIndex::match_approximate(TenantId tenant, Tokens tokens) const {
-  const Match exact = match(tenants_[tenant].base, tokens);
-  Match best = exact;
-  Match shared;
-  shared.node = root_.get();
-  std::vector<Node*> path = path_to(exact.node);
-  for (size_t depth = 0;; ++depth) {
-    Match own = shared;
-    descend(own, tenant, tokens.subspan(depth * kPageTokens), Where::kMemory);
-    const Node* const part = own.partial;
-    const bool is_known = part == nullptr || part->free.count == own.node->free.count ||
-                          part->free.begin < part->position + own.partial_tokens;
-    if (!is_known) {
-      own.partial = nullptr;
-      own.partial_tokens = 0;
+// only copied in part if that part has approximate tokens and if it is known how many positions
+// before them are free.
+ChainIndex::Match ChainIndex::match_approximate(TenantId tenant, Tokens tokens, Where where) const {
+  Match best = match(tenants_[tenant].base, tokens, where);
+  const std::vector<Node*> path = path_to(best.node);
+  size_t begin = 0;  // the page at which the best own part begins
+  std::optional<Match> own_part;
+  for (size_t depth = 0; depth <= path.size(); ++depth) {
+    Match own;  // after the first `depth` pages
+    own.node = depth == 0 ? root_.get() : path[depth - 1];
+    descend(own, tenant, tokens.subspan(depth * kPageTokens), where);
+    if (const Node* const part = own.partial; part != nullptr) {
+      const TakenOut& out = part->taken_out;
+      const int64_t end = part->position + own.partial_tokens;
+      const bool is_known = out.free == own.node->taken_out.free || out.free_begin < end;
+      if (!is_known || out.begin >= end) {
+        own.partial = nullptr;
+        own.partial_tokens = 0;
+      }
     }
-    if (own.tokens() > best.tokens()) best = std::move(own);
-    if (depth == path.size()) return best;
-    shared.node = path[depth];
-    shared.pages.push_back(path[depth]->page);
+    const int64_t found = static_cast<int64_t>(depth) * kPageTokens + own.tokens();
+    const int64_t most =
+        own_part ? static_cast<int64_t>(begin) * kPageTokens + own_part->tokens() : best.tokens();
+    if (found <= most) continue;
+    begin = depth;
+    own_part = std::move(own);
   }
+  if (!own_part) return best;
+  best.pages.resize(begin);
+  best.pages.insert(best.pages.end(), own_part->pages.begin(), own_part->pages.end());
+  own_part->pages = std::move(best.pages);
+  return *std::move(own_part);
 }
 
 Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
@@ -215,11 +216,12 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens, Where where) const {
     return miss;
   }
   const auto shared = static_cast<size_t>(found.partial_tokens);
-  for (const TenantId owner : {tenant, kPublic}) {
+  for (const TenantId owner : {tenant, tenants_[tenant].base, kPublic}) {
     const auto removal = removals_.find(found.node->key, owner, page, shared);
     // A tenant is not told that something was published and no longer is.
-    if (!removal || (owner != tenant && (!mode.is_dense() || *removal != Removal::kEvicted)))
-      continue;
+    const bool may_tell = owner == tenant || owner != kPublic ||
+                          (mode.exact().is_dense() && removal == Removal::kEvicted);
+    if (!removal || !may_tell) continue;
     miss.reason = miss_reason(*removal);
     return miss;
   }
@@ -329,7 +331,7 @@ void ChainIndex::touch(Node* node, int64_t now_us, bool observed) {
 }
 
 ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens tokens, PageIndex page,
-                                     int64_t now_us, bool on_probation, const FreePositions& free) {
+                                     int64_t now_us, bool on_probation, const TakenOut& taken_out) {
   CHECK(!tokens.empty() && tokens.size() <= kPageTokens && tenant < tenants_.size());
   CHECK(parent->parent == nullptr || parent->full());
   CHECK(parent->tenant == kPublic || parent->tenant == tenant ||
@@ -359,7 +361,7 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens token
   node->key = chain_key(parent->key, tenant_key_behind(*this, parent, tenant), node->tokens);
   by_key_[node->key] = node;
   node->position = parent->parent == nullptr ? 0 : parent->position + kPageTokens;
-  node->free = free;
+  node->taken_out = taken_out;
   node->last_used_us = now_us;
   node->on_probation = on_probation;
   dequeue(parent);

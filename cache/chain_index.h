@@ -33,11 +33,13 @@ inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t>
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-// The positions of a chain that have no token, because tokens were taken out of it
-// (Approximation::kMask): `count` of them come before its token `begin` and all later ones.
-struct FreePositions {
-  int64_t count = 0;
-  int64_t begin = 0;
+// What is not exact in a chain from which tokens were taken out (Approximation).
+struct TakenOut {
+  int64_t begin = 0;  // the first token whose K and V are approximations
+  // Positions that have no token: `free` of them come before the token `free_begin` and all later
+  // ones. Only with Approximation::kMask.
+  int64_t free = 0;
+  int64_t free_begin = 0;
 };
 
 // A node is one page of one chain: up to 64 tokens, at the position that its depth gives. Children
@@ -47,7 +49,10 @@ struct FreePositions {
 // node can be reused in part by copying its page.
 //
 // Every node belongs to a tenant or is public. A chain begins with public nodes, or none, and
-// continues with nodes of one tenant. A look-up never sees the nodes of another tenant.
+// continues with nodes of one tenant. A look-up never sees the nodes of another tenant. One kind of
+// tenant has a *base*, which is a dense tenant: its mode is an approximation
+// (AttentionMode::approximation). Its chains begin with nodes that the base finds, or none, and
+// continue with its own, which a look-up of the base never sees.
 //
 // The index owns one reference to each page in memory that a node has. Only leaves that nobody uses
 // or pins are evicted, so a chain loses its end first.
@@ -56,10 +61,6 @@ struct FreePositions {
 // when they are spilled, which only happens to pages that nobody but *readers* uses: sequences that
 // are longer than memory. When nobody uses an absent node and nothing continues from it, it is
 // removed.
-//
-// A tenant whose mode is an approximation (AttentionMode::approximation) has a base, a dense
-// tenant: its chains begin with nodes that the base finds, or none, and continue with its own. A
-// look-up of the base never sees these.
 //
 // A tenant may have an attention mode that is not dense. Its chains never begin with public nodes,
 // which are dense. If the mode has a window, its tokens see only the first and the latest pages of
@@ -110,8 +111,8 @@ class ChainIndex {
       return static_cast<int64_t>(pages.size()) * kPageTokens + partial_tokens;
     }
   };
-  // Looks at pages of `tenant` and at public ones. Changes nothing; a following acquire() keeps the
-  // nodes alive.
+  // Looks at pages of `tenant`, of its base and at public ones. Changes nothing; a following
+  // acquire() keeps the nodes alive.
   Match match(TenantId tenant, std::span<const int32_t> tokens, Where where = Where::kMemory) const;
   // Returns why match() does not find all of `tokens`, as far as that is known: from the log of
   // removed pages or else from the pages that exist in their place. kNone if match() finds all.
@@ -166,14 +167,14 @@ class ChainIndex {
     int64_t hits;
   };
   // Adds the page that holds `tokens` (1..64 of them) after `parent`, which must be full (or the
-  // root), and public or of the same tenant. `page` may be a leased one. If a node has these tokens
-  // already, it counts as used at `now_us`, and keeps its own page unless only `page` is in memory.
-  // A longer node in memory does as well. Otherwise the index takes a reference to `page`, and a
-  // shorter node with the same beginning is replaced; its holds move. `on_probation`: see
-  // next_on_probation(). `free`: those of the last token. Returns the node; its page is
-  // page_of(node).
+  // root), and public or of the same tenant or its base. `page` may be a leased one. If a node has
+  // these tokens already, it counts as used at `now_us`, and keeps its own page unless only `page`
+  // is in memory. A longer node in memory does as well. Otherwise the index takes a reference to
+  // `page`, and a shorter node with the same beginning is replaced; its holds move. `on_probation`:
+  // see next_on_probation(). `taken_out`: of an approximate chain, as its last token has it.
+  // Returns the node; its page is page_of(node).
   Node* insert(Node* parent, TenantId tenant, std::span<const int32_t> tokens, PageIndex page,
-               int64_t now_us, bool on_probation = false, const FreePositions& free = {});
+               int64_t now_us, bool on_probation = false, const TakenOut& taken_out = {});
 
   // Whether the pages that a sequence starting now computes are on probation: evicted first until a
   // request has found them. With kHybrid and kAdaptive this holds for 31 of 32 sequences while the
@@ -204,7 +205,8 @@ class ChainIndex {
   // Removes the part of the chain `tokens` after its first `keep` tokens, as far as nobody uses or
   // holds it: for branches that no later request can reach. The page that contains token `keep` is
   // also removed if another page has the same tokens before token `keep`; holds of these tokens
-  // move to that other page. Returns the number of nodes removed.
+  // move to that other page, unless it is one of an approximation. Returns the number of nodes
+  // removed.
   size_t drop_branch(TenantId tenant, std::span<const int32_t> tokens, int64_t keep,
                      Removal why = Removal::kDead);
 
@@ -265,7 +267,7 @@ class ChainIndex {
     size_t evictions = 0;  // since the learned bonus first differed
   };
 
-  Match match_approximate(TenantId tenant, std::span<const int32_t> tokens) const;
+  Match match_approximate(TenantId tenant, std::span<const int32_t> tokens, Where where) const;
   void absorb_shorter(Node* longer);
   void move_hold(HoldId id, Node* longer);
   bool drop_unneeded(Node* node, Removal why);
@@ -310,10 +312,8 @@ class ChainIndex {
   std::array<uint64_t, kRemovals> removed_{};
 };
 
-// The free positions before the node's last token.
-const FreePositions& free_positions(const ChainIndex::Node* node);
-// The number of tokens of `match` in pages of `tenant` itself, not of its base or public ones.
-int64_t own_tokens(const ChainIndex::Match& match, TenantId tenant);
+// What insert() was given for the node.
+const TakenOut& taken_out(const ChainIndex::Node* node);
 // The page of a node; it may not be in memory.
 PageIndex page_of(const ChainIndex::Node* node);
 const Digest& key_of(const ChainIndex::Node* node);

@@ -47,8 +47,8 @@ struct ChainIndex::Node {
   std::vector<int32_t> tokens;
   PageIndex page = 0;
   Digest key;
-  int64_t position = 0;     // of the first token
-  FreePositions free = {};  // before the last token
+  int64_t position = 0;  // of the first token
+  TakenOut taken_out;    // in an approximate chain
   int64_t last_used_us = 0;
   int64_t hits = 0;
   bool on_probation = false;

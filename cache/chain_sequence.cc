@@ -19,7 +19,13 @@ constexpr int64_t kMarginPages = 4;
 
 ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena,
                              TenantId tenant, ChainIndex::Use use)
-    : index_(index), pool_(pool), arena_(arena), tenant_(tenant), use_(use), node_(index.root()) {
+    : index_(index),
+      pool_(pool),
+      arena_(arena),
+      tenant_(tenant),
+      use_(use),
+      is_approximate_(index.tenant(tenant).base != kPublic),
+      node_(index.root()) {
   CHECK(use == ChainIndex::Use::kMemory || index.tenant(tenant).mode.is_stored());
 }
 
@@ -71,10 +77,10 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bo
     }
     index_.release(match.partial, ChainIndex::Use::kMemory, unseen_);
   }
-  free_ = cascade::free_positions(found);
-  if (found == node_) match.partial = nullptr;  // there was no room for a copy
-  const bool is_approximate = index_.tenant(tenant_).base != kPublic;
-  approximate_tokens_ = is_approximate ? own_tokens(match, tenant_) : 0;
+  // Approximate pages come after exact ones.
+  taken_out_ = taken_out(found);
+  const bool is_exact = found == index_.root() || name_of(found).owner != tenant_;
+  if (is_approximate_ && is_exact) taken_out_.begin = committed();
   index_.touch(found, now_us, observed);  // once: a request is one hit for each page on its path
   return committed();
 }
@@ -163,8 +169,13 @@ int64_t ChainSequence::pages_alone() const {
 void ChainSequence::seal_page(int64_t now_us) {
   const auto tokens = std::span(tokens_).subspan(sealed_ * kPageTokens, kPageTokens);
   const PageIndex own = pages_[sealed_];
-  ChainIndex::Node* node = index_.insert(node_, tenant_, tokens, own, now_us, on_probation_, free_);
-  if (cascade::free_positions(node).count > free_.count) free_ = cascade::free_positions(node);
+  ChainIndex::Node* node =
+      index_.insert(node_, tenant_, tokens, own, now_us, on_probation_, taken_out_);
+  // Tokens after another sequence's page do not stand where that page has its own.
+  if (taken_out(node).free > taken_out_.free) {
+    taken_out_.free = taken_out(node).free;
+    taken_out_.free_begin = committed();
+  }
   index_.extend(node, use_);
   node_ = node;
   pages_[sealed_] = page_of(node);
@@ -177,7 +188,7 @@ void ChainSequence::finish(int64_t now_us) {
   finished_ = true;
   const auto rest = std::span(tokens_).subspan(sealed_ * kPageTokens);
   if (!rest.empty()) {
-    index_.insert(node_, tenant_, rest, pages_[sealed_], now_us, on_probation_, free_);
+    index_.insert(node_, tenant_, rest, pages_[sealed_], now_us, on_probation_, taken_out_);
   }
   for (size_t i = sealed_; i < pages_.size(); ++i) pool_.release(pages_[i]);
   pages_.resize(sealed_);

@@ -54,7 +54,9 @@ class ChainSequence {
   // The tokens that are committed from now on have this many free positions before them, or as many
   // as the tokens before them if those have more.
   void set_free_positions(int64_t count) {
-    if (count > free_.count) free_ = {count, committed()};
+    if (count <= taken_out_.free) return;
+    taken_out_.free = count;
+    taken_out_.free_begin = committed();
   }
 
   // Gives the unfinished last page to the index too, and gives up the use of the chain. Idempotent.
@@ -66,9 +68,11 @@ class ChainSequence {
   // The committed tokens in pages that the index shares with other sequences.
   int64_t shared_tokens() const { return static_cast<int64_t>(sealed_) * kPageTokens; }
   // The number of free positions before the next token.
-  int64_t free_positions() const { return free_.count; }
+  int64_t free_positions() const { return taken_out_.free; }
   // The committed tokens whose K and V are approximations, or depend on some.
-  int64_t approximate_tokens() const { return approximate_tokens_; }
+  int64_t approximate_tokens() const {
+    return is_approximate_ ? committed() - taken_out_.begin : 0;
+  }
   // The number of full pages, which the index has.
   int64_t pages_sealed() const { return static_cast<int64_t>(sealed_); }
   // The number of full pages that a sequence with a window sees; 0 if there is no window.
@@ -136,6 +140,7 @@ class ChainSequence {
   const PageArena& arena_;
   const TenantId tenant_;
   const ChainIndex::Use use_;
+  const bool is_approximate_;
   bool on_probation_ = false;     // whether the pages that this sequence computes are on probation
   std::vector<int32_t> tokens_;   // committed
   std::vector<PageIndex> pages_;  // of the whole chain; we own the references from page sealed_ on
@@ -143,9 +148,8 @@ class ChainSequence {
   ChainIndex::Node* node_;        // of the last sealed page, acquired
   PageRange unseen_;              // the full pages that the sequence looks away from
   PageRange kept_;                // those of keep_seen()
-  FreePositions free_;            // before the next token
-  int64_t approximate_tokens_ = 0;
-  IndexMemory indexes_;  // empty if an index follows K and V of its page
+  TakenOut taken_out_;            // as the next token has it
+  IndexMemory indexes_;           // empty if an index follows K and V of its page
   bool finished_ = false;
 };
 

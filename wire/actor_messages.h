@@ -102,8 +102,6 @@ struct JobStates {
 inline constexpr uint32_t kLeasedPage = uint32_t{1} << 31;
 inline constexpr uint32_t kUnseenPage = ~uint32_t{0};
 
-// scheduler -> prefill: compute K and V of `token_ids` at `position` into pages. Answered with
-// PrefillDone. `pages` lists the whole chain: page i holds positions [64 i, 64 i + 64).
 // K and V of a job's tokens that are not computed but copied from elsewhere.
 struct MovedRows {
   std::vector<uint32_t> pages;  // of the arena: the whole chain that they are copied from
@@ -112,6 +110,8 @@ struct MovedRows {
   int64_t turn = 0;
 };
 
+// scheduler -> prefill: compute K and V of `token_ids` at `position` into pages. Answered with
+// PrefillDone. `pages` lists the whole chain: page i holds positions [64 i, 64 i + 64).
 struct PrefillJob {
   uint64_t job = 0;
   int64_t position = 0;

@@ -95,6 +95,7 @@ void chunk_fields(A& a, M& m) {
   a.optional("think_spans", m.think_spans);
   a.required("think_policy", m.think_policy);
   a.required("kv_state", m.kv_state);
+  a.optional("kv_approximation", m.kv_approximation);
   a.required("kv_tokens", m.kv_tokens);
   a.required("kv_bytes", m.kv_bytes);
   a.optional("kv_disk_pages", m.kv_disk_pages);
@@ -116,7 +117,6 @@ void chunk_fields(A& a, M& m) {
   a.optional("published", m.published);
   a.optional("client_data", m.client_data);
   a.optional("holders", m.holders);
-  a.optional("kv_approximation", m.kv_approximation);
 }
 
 template <class A, Is<Chunk> M>

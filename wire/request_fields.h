@@ -56,7 +56,6 @@ void fields(A& a, M& m) {
   a.optional("reasoning_effort", m.reasoning_effort);
   a.optional("retain_output", m.retain_output);
   a.optional("think_policy", m.think_policy);
-  a.optional("heal", m.heal);
   a.optional("stream", m.stream);
   a.optional("logprobs", m.logprobs);
   a.optional("timeout_ms", m.timeout_ms);
@@ -80,6 +79,7 @@ void fields(A& a, M& m) {
   a.numbers("prompt_token_ids", m.prompt_token_ids);
   a.optional("continue_final_message", m.continue_final_message);
   a.optional("attention", m.attention);
+  a.optional("heal", m.heal);
 }
 
 template <class A, Is<CancelRequest> M>

@@ -80,21 +80,29 @@ std::vector<Reprefill> IdlePrefill::drop(const StoredName& chunk) {
   return dropped;
 }
 
-void IdlePrefill::removals_first() {
-  if (queue_.empty() || is_computed() || queue_.front().removal) return;
-  const auto removal = std::ranges::find_if(
-      queue_, [](const Reprefill& chain) { return chain.removal.has_value(); });
-  if (removal == queue_.end()) return;
-  (void)pause();
-  std::rotate(queue_.begin(), removal, std::next(removal));
-}
-
-bool IdlePrefill::fits_removal(int64_t available) const {
+// Moves a chain with a removal to the front, which may pause the first chain. False if there is
+// none, or the first chain cannot be paused.
+bool IdlePrefill::removal_first() {
+  if (is_computed()) return false;
   const auto removal = std::ranges::find_if(
       queue_, [](const Reprefill& chain) { return chain.removal.has_value(); });
   if (removal == queue_.end()) return false;
-  return pages_taken(caches_.index, owner_of(*removal), sampled_owner(*removal), *removal) <=
-         available;
+  if (removal == queue_.begin()) return true;
+  (void)pause();
+  std::rotate(queue_.begin(), removal, std::next(removal));
+  return true;
+}
+
+bool IdlePrefill::start_removal(const std::function<int64_t()>& available) {
+  while (removal_first()) {
+    const Reprefill& first = queue_.front();
+    const bool fits =
+        first.sequence || pages_for_removal(caches_.index, owner_of(first), sampled_owner(first),
+                                            first) <= available();
+    if (!fits) return false;
+    if (prepare_first()) return true;
+  }
+  return false;
 }
 
 TenantId IdlePrefill::sampled_owner(const Reprefill& chain) const {
@@ -102,30 +110,36 @@ TenantId IdlePrefill::sampled_owner(const Reprefill& chain) const {
 }
 
 bool IdlePrefill::start() {
-  removals_first();
+  (void)removal_first();
   while (!queue_.empty() && !loading_) {
-    Reprefill& first = queue_.front();
-    if (pages_needed(first) > static_cast<int64_t>(caches_.pool.page_count())) {
-      end(/*complete=*/false);
-      continue;
-    }
-    if (!first.sequence && restore(first)) return false;
-    if (!first.sequence) {
-      if (!start_sequence(first) || !is_worth_computing(first)) end(/*complete=*/false);
-      continue;
-    }
-    const auto size = static_cast<int64_t>(first.chain.size());
-    const bool complete = first.sequence->committed() == size;
-    // A chain with a window gives up pages as it grows.
-    const bool has_window = first.attention.window > 0 && !first.for_all;
-    const int64_t next = first.sequence->committed() + options_.slice_tokens_max;
-    const int64_t reserved = has_window ? std::min(size, next) : size;
-    const bool possible =
-        !first.removal || complete || take_source(caches_.index, sampled_owner(first), first);
-    if (!complete && possible && first.sequence->reserve(reserved)) return true;
-    end(complete);
-    removals_first();
+    if (prepare_first()) return true;
   }
+  return false;
+}
+
+// Does one step towards a slice of the first chain. True if a slice can be computed or moved;
+// otherwise the chain has left the queue, is being loaded, or needs another step.
+bool IdlePrefill::prepare_first() {
+  Reprefill& first = queue_.front();
+  if (pages_needed(first) > static_cast<int64_t>(caches_.pool.page_count())) {
+    end(/*complete=*/false);
+    return false;
+  }
+  if (!first.sequence && restore(first)) return false;
+  if (!first.sequence) {
+    if (!start_sequence(first) || !is_worth_computing(first)) end(/*complete=*/false);
+    return false;
+  }
+  const auto size = static_cast<int64_t>(first.chain.size());
+  const bool complete = first.sequence->committed() == size;
+  // A chain with a window gives up pages as it grows.
+  const bool has_window = first.attention.window > 0 && !first.for_all;
+  const int64_t next = first.sequence->committed() + options_.slice_tokens_max;
+  const int64_t reserved = has_window ? std::min(size, next) : size;
+  const bool possible =
+      !first.removal || complete || take_source(caches_.index, sampled_owner(first), first);
+  if (!complete && possible && first.sequence->reserve(reserved)) return true;
+  end(complete);
   return false;
 }
 
@@ -199,12 +213,12 @@ void IdlePrefill::restored() {
 
 wire::PrefillJob IdlePrefill::slice(int64_t end) {
   Reprefill& first = queue_.front();
-  end = std::min(end, std::ssize(first.sequence->pages()) * kPageTokens);
+  end = std::min({end, std::ssize(first.sequence->pages()) * kPageTokens, std::ssize(first.chain)});
   wire::PrefillJob job;
   job.job = jobs_.next();
   job.position = first.sequence->committed();
   job.token_ids.assign(first.chain.begin() + job.position, first.chain.begin() + end);
-  job.pages = first.sequence->pages();
+  put_pages(*first.sequence, job);
   const int64_t size = std::ssize(first.chain);
   const ChainPlan plan = {.begin = job.position, .tokens = size, .resumes = size};
   const auto states = first.recurrent->next_job(end, kept_points(plan, job.position, end));

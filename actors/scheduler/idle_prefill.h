@@ -63,9 +63,6 @@ class IdlePrefill {
   bool tokenizes_many() const { return tokenizing_.size() >= reprefills_max(); }
 
   void push(Reprefill&& reprefill) { queue_.push_back(std::move(reprefill)); }
-  // Whether a chain waits whose K and V are moved (Reprefill::removal), and moving it takes at most
-  // `available` pages from others. Such chains come first.
-  bool fits_removal(int64_t available) const;
   const std::deque<Reprefill>& queue() const { return queue_; }
   bool is_full() const { return queue_.size() >= reprefills_max(); }
   bool has(const StoredName& chunk) const;
@@ -79,11 +76,15 @@ class IdlePrefill {
   bool is_computed() const { return computing_ || loading_; }
   bool is_loading() const { return loading_; }
 
-  // Brings the first chain to where a slice of it can be computed, or moved. Chains before it that
-  // need no computing, are not worth it, or have no room, leave the queue; so do those whose K and
-  // V are to be moved from pages that are gone. False if no chain is left, or the first one is
-  // being loaded.
+  // Brings the first chain to where a slice of it can be computed, or moved (Reprefill::removal).
+  // Chains to be moved come first. Chains before it that need no computing, are not worth it, or
+  // have no room, leave the queue; so do those whose K and V are to be moved from pages that are
+  // gone. False if no chain is left, or the first one is being loaded.
   bool start();
+  // Does the same for chains to be moved alone, also while requests run, as long as moving one
+  // takes at most available() pages. No other chain begins or ends, but the first one may be
+  // paused.
+  bool start_removal(const std::function<int64_t()>& available);
   // Precondition: the queue is not empty.
   const Reprefill& first() const { return queue_.front(); }
   // Returns the job for the next slice of the first chain, up to token `end`, with a new job
@@ -122,7 +123,8 @@ class IdlePrefill {
   size_t reprefills_max() const { return static_cast<size_t>(options_.reprefills_max); }
   TenantId owner_of(const Reprefill& reprefill) const;
   int64_t pages_needed(const Reprefill& reprefill) const;
-  void removals_first();
+  bool removal_first();
+  bool prepare_first();
   TenantId sampled_owner(const Reprefill& chain) const;
   bool start_sequence(Reprefill& first);
   void leave_chain(Reprefill& first);

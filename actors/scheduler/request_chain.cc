@@ -38,7 +38,9 @@ void choose_approximation(const ChainIndex& index, const Tenants& tenants, int64
   const auto owner = tenants.find(request.client.tenant, mode);
   if (!owner) return;
   const ChainIndex::Match found = index.match(*owner, request.reusable());
-  const bool fits = request.tokens_max() + free_positions(found.last()).count <= context_tokens;
+  const bool is_exact = found.last() == index.root() || name_of(found.last()).owner != *owner;
+  if (is_exact) return;
+  const bool fits = request.tokens_max() + taken_out(found.last()).free <= context_tokens;
   if (fits && found.tokens() > exact_tokens()) request.attention = mode;
 }
 

@@ -184,8 +184,7 @@ void SchedulerCore::dispatch_idle(int64_t slice_end) {
 // Takes thoughts out of a chain. That takes little time, and the next turn of the conversation may
 // be on its way, so it comes before all other work. False if there is none to do.
 bool SchedulerCore::dispatch_removal() {
-  if (!idle_.fits_removal(available_pages()) || !may_reprefill()) return false;
-  if (!idle_.start() || !idle_.first().removal) return false;
+  if (!may_reprefill() || !idle_.start_removal([this] { return available_pages(); })) return false;
   dispatch_idle(idle_.first().sequence->committed() + options_.planner.slice_tokens_max);
   return true;
 }

@@ -42,7 +42,7 @@ struct SchedulerOptions {
   ReaderSliceLimits reader_slices;
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;  // of outputs whose request names none
-  bool heal = false;                                   // the same, of GenerateRequest::heal
+  bool heal = false;                                   // of requests that do not say
   AttentionChoice attention;                           // of requests that name none
   double max_pinned = 0.5;          // share of the pool's pages that pins may keep from eviction
   double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold

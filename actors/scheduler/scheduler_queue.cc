@@ -432,6 +432,7 @@ void SchedulerCore::catch_up(Request& request) {
   const int64_t found = std::max<int64_t>(0, request.sequence->committed() - committed);
   request.sequence->put_indexes(std::move(indexes));
   if (request.resumed.empty()) request.reused_tokens += found;
+  if (request.attention.is_approximate()) request.approximate_tokens += found;
   counters_.count_reused(
       committed, committed + found, found / kPageTokens * kPageTokens,
       attention_work(request.attention, model_.config.layers, committed, committed + found));

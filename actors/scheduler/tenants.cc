@@ -19,7 +19,7 @@ TenantId Tenants::id(const std::string& name, const AttentionMode& mode) {
   if (const auto found = find(name, mode)) return *found;
   const Digest key = root_key_(name);
   // K and V on disk are found by this key: it must become another one if the mode's bits do.
-  const TenantId exact = mode.exact() == mode ? kPublic : this->id(name, mode.exact());
+  const TenantId exact = mode.is_approximate() ? this->id(name, mode.exact()) : kPublic;
   const TenantId id =
       mode.is_dense() ? index_.add_tenant(key)
                       : index_.add_tenant(sha256(key.hex() + to_string(mode)), widest(mode), exact);
@@ -66,6 +66,8 @@ std::vector<TenantId> Tenants::owners(const std::string& name) const {
   const auto owners = owners_.find(name);
   if (owners == owners_.end()) return ids;
   for (const auto& [mode, id] : owners->second) ids.push_back(id);
+  std::ranges::stable_partition(ids,
+                                [&](TenantId id) { return index_.tenant(id).base != kPublic; });
   return ids;
 }
 

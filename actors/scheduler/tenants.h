@@ -38,7 +38,7 @@ class Tenants {
   std::optional<TenantId> find(const std::string& name, const AttentionMode& mode = {}) const;
   // The pinned pages in memory of owners with a window: such pages are not on disk.
   size_t pinned_unwritten() const;
-  // All owners of the tenant's chains.
+  // All owners of the tenant's chains; those with a base come before it.
   std::vector<TenantId> owners(const std::string& name) const;
   // nullptr: the number is kPublic, or is not an owner's.
   const std::string* name_of(TenantId id) const;

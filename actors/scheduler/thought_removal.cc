@@ -21,12 +21,13 @@ const TokenRun* run_at(const Reprefill& chain, int64_t place) {
 
 }  // namespace
 
-int64_t pages_taken(const ChainIndex& index, TenantId owner, TenantId sampled,
-                    const Reprefill& chain) {
+int64_t pages_for_removal(const ChainIndex& index, TenantId owner, TenantId sampled,
+                          const Reprefill& chain) {
   const ChainIndex::Match source = index.match(sampled, chain.sampled_chain);
   const ChainIndex::Match known = index.match(owner, chain.chain);
-  return static_cast<int64_t>(index.taken_by(source.last())) + chain_pages(chain.chain.size()) -
-         std::ssize(known.pages);
+  // Both chains begin alike, so some pages count twice.
+  return static_cast<int64_t>(index.taken_by(source.last()) + index.taken_by(known.last())) +
+         chain_pages(chain.chain.size()) - std::ssize(known.pages);
 }
 
 bool take_source(ChainIndex& index, TenantId sampled, Reprefill& chain) {
@@ -53,7 +54,10 @@ void put_move(ChainSequence& sequence, const Reprefill& chain, wire::PrefillJob&
   for (const ChainIndex::Node* node : nodes) moved.pages.push_back(page_of(node));
   moved.begin = run->sampled_begin + job.position - run->begin;
   const auto free_at = [&](int64_t token) {
-    return free_positions(nodes[static_cast<size_t>(token / kPageTokens)]).count;
+    const auto page = static_cast<size_t>(token / kPageTokens);
+    const TakenOut& out = taken_out(nodes[page]);
+    if (token >= out.free_begin) return out.free;
+    return page == 0 ? 0 : taken_out(nodes[page - 1]).free;
   };
   const int64_t free = free_at(moved.begin);
   int64_t count = 0;

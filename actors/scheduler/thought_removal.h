@@ -14,8 +14,8 @@ namespace cascade {
 // was sampled.
 
 // Returns how many pages that can be evicted now, or are free, moving the chain's tokens takes.
-int64_t pages_taken(const ChainIndex& index, TenantId owner, TenantId sampled,
-                    const Reprefill& chain);
+int64_t pages_for_removal(const ChainIndex& index, TenantId owner, TenantId sampled,
+                          const Reprefill& chain);
 
 // Has the pages of the sampled chain stay until release_source(). False, and nothing has changed,
 // if they do not have all tokens that are still to be moved. Precondition: the chain's sequence has

@@ -54,6 +54,10 @@ void add_generation(Facts& facts, const GenerationRecord& record) {
   facts.add("seed", std::to_string(record.seed));
   facts.add("max tokens", record.max_tokens);
   facts.add("finish reason", record.finish_reason);
+  if (record.approximation != Approximation::kNone) {
+    facts.add("computed after",
+              "KV approximated by " + std::string(to_string(record.approximation)));
+  }
 }
 
 }  // namespace

@@ -209,6 +209,169 @@ TEST_P(Thoughts, nothing_is_left_of_a_deleted_output) {
   EXPECT_LT(after.usage.reused_tokens, 64);
 }
 
+TEST_P(Thoughts, nothing_is_left_of_an_output_that_is_deleted_while_a_turn_goes_on_from_it) {
+  SchedulerWorld world(options());
+  const auto first = first_turn(world);
+  auto next = next_question(first.output_chunk_id, GetParam());
+  next.max_tokens = 150;
+  next.ignore_eos = true;
+  const uint64_t number = world.post(next);
+  for (int i = 0; i < 12; ++i) world.pump(1);
+  world.post(wire::ChunkDelete{first.output_chunk_id});
+  world.pump();
+  ASSERT_GT(world.one<wire::Final>(number).usage.approximate_tokens, 0);
+  EXPECT_EQ(testing::cache_stats(world).pages_used, 0);
+}
+
+TEST_P(Thoughts, nothing_is_left_of_a_context_that_is_deleted_while_a_turn_goes_on_from_it) {
+  SchedulerWorld world(options());
+  const std::string context =
+      world
+          .one<wire::ChunkReply>(world.send(wire::ChunkPut{
+              ChunkType::kContext, testing::long_text("the rules of the house", 60)}))
+          .chunk.id;
+  auto request =
+      ask({{ChunkType::kContext, context, ""}, query_text("What is the capital of Japan?")});
+  request.retain_output = true;
+  request.think_policy = GetParam();
+  const auto first = think(world, request);
+  auto next = next_question(first.output_chunk_id, GetParam());
+  next.max_tokens = 100;
+  next.ignore_eos = true;
+  const uint64_t number = world.post(next);
+  for (int i = 0; i < 12; ++i) world.pump(1);
+  world.post(wire::ChunkDelete{context});
+  world.pump();
+  ASSERT_GT(world.one<wire::Final>(number).usage.approximate_tokens, 0);
+  world.send(wire::ChunkDelete{first.output_chunk_id});
+  EXPECT_EQ(testing::cache_stats(world).pages_used, 0);
+}
+
+TEST_P(Thoughts, an_output_that_comes_again_stays_exact) {
+  SchedulerWorld world(options());
+  const auto first = first_turn(world, /*heal=*/true);
+  ASSERT_EQ(world.chunk(first.output_chunk_id).kv_approximation, Approximation::kNone);
+  const auto again = first_turn(world, /*heal=*/false);
+  ASSERT_EQ(again.output_chunk_id, first.output_chunk_id);
+  const Chunk chunk = world.chunk(first.output_chunk_id);
+  EXPECT_EQ(chunk.kv_approximation, Approximation::kNone);
+  EXPECT_EQ(chunk.kv_state, KvState::kReady);
+}
+
+TEST_P(Thoughts, a_pin_that_comes_later_makes_the_output_exact) {
+  testing::MemoryDisk disk;
+  const auto store = *Store::open(disk, "/state");
+  SchedulerOptions durable = options();
+  durable.keep_pages = true;
+  SchedulerWorld world(durable, SchedulerWorld::kPages, store.get());
+  const auto first = first_turn(world);
+  wire::ChunkUpdate pin;
+  pin.id = first.output_chunk_id;
+  pin.pinned = true;
+  world.send(pin);
+  for (int i = 0; i < 3; ++i) {
+    world.clock.advance_us(3'000'000);
+    world.core().on_tick();
+    world.pump();
+  }
+  const Chunk chunk = world.chunk(first.output_chunk_id);
+  EXPECT_EQ(chunk.kv_approximation, Approximation::kNone);
+  EXPECT_EQ(chunk.kv_state, KvState::kReady);
+  EXPECT_GT(chunk.kv_disk_pages, 0);
+}
+
+TEST_P(Thoughts, of_a_long_answer_are_taken_out_in_several_jobs) {
+  SchedulerOptions small = options();
+  small.planner.slice_tokens_max = 64;
+  SchedulerWorld world(small);
+  std::vector<int32_t> moved;
+  world.on_outgoing = [&](const Outgoing& message) {
+    const auto* job = std::get_if<wire::PrefillJob>(&message.envelope.message);
+    if (job == nullptr || !job->moved) return;
+    EXPECT_LE(job->token_ids.size(), 64u);
+    moved.insert(moved.end(), job->token_ids.begin(), job->token_ids.end());
+  };
+  std::string answer;
+  for (int i = 0; i < 30; ++i) answer += "This is sentence number " + std::to_string(i) + ". ";
+  answer.pop_back();
+  auto request = question("Tell me a story.", GetParam());
+  request.max_tokens = 2000;
+  wire::Final first;
+  {
+    const Scripted script(world, "<think>\nA story.\n</think>\n\n" + answer);
+    first = world.one<wire::Final>(world.send(request));
+  }
+  ASSERT_EQ(first.text, answer);
+  EXPECT_GT(moved.size(), 128u);
+  // The tokens after the thought, without the end of the turn.
+  const std::vector<int32_t>& sampled = first.token_ids;
+  ASSERT_LT(moved.size(), sampled.size());
+  EXPECT_TRUE(std::equal(moved.begin(), moved.end(), sampled.end() - 1 - std::ssize(moved)));
+}
+
+TEST_P(Thoughts, published_outputs_are_exact_for_every_tenant) {
+  SchedulerWorld world(options());
+  world.core().on_actor_started(Actor::kGateway, "alice");
+  auto request = ask({query_text(testing::long_text("What is the capital of Japan?", 20))});
+  request.retain_output = true;
+  request.think_policy = GetParam();
+  request.heal = true;
+  const auto first = think(world, request);
+  wire::ChunkUpdate publish;
+  publish.id = first.output_chunk_id;
+  publish.published = true;
+  world.send(publish);
+  auto next = next_question(first.output_chunk_id, GetParam());
+  const auto of_alice = world.one<wire::Final>(world.send_as("alice", next));
+  EXPECT_EQ(of_alice.approximation, Approximation::kNone);
+  EXPECT_GT(of_alice.usage.reused_tokens, 64);
+  world.send(wire::ChunkDelete{first.output_chunk_id});
+  EXPECT_EQ(testing::cache_stats(world).pages_used, 0);
+}
+
+TEST_P(Thoughts, taking_them_out_disturbs_no_other_work) {
+  SchedulerOptions batched = options();
+  SchedulerWorld world(batched);
+  // Another conversation's history waits to be prefilled, and an answer is being written.
+  auto waiting = question("What is the capital of Chile?", ThinkPolicy::kReprefill);
+  auto running = testing::prompt_request("Once upon a time", 300, false);
+  const uint64_t other = world.post(running, "other");
+  for (int i = 0; i < 6; ++i) world.pump(1);
+  const uint64_t kept = world.post(waiting, "kept");
+  while (world.all<wire::Final>(kept).empty()) world.pump(1);
+  const auto before = world.status_now().requests_preempted;
+  auto request = question("What is the capital of Peru?", GetParam());
+  const uint64_t thinking = world.post(request, "thinking");
+  while (world.all<wire::Final>(thinking).empty()) world.pump(1);
+  EXPECT_TRUE(world.all<wire::Final>(other).empty());
+  for (int i = 0; i < 4; ++i) world.pump(1);
+  EXPECT_EQ(world.status_now().requests_preempted, before);
+  world.pump();
+  EXPECT_EQ(world.chunk(world.one<wire::Final>(kept).output_chunk_id).kv_state, KvState::kReady);
+  EXPECT_EQ(world.chunk(world.one<wire::Final>(thinking).output_chunk_id).kv_state,
+            KvState::kReady);
+}
+
+TEST_P(Thoughts, the_question_is_removed_with_the_answer) {
+  for (const bool heal : {false, true}) {
+    SchedulerWorld world(options());
+    const auto first = first_turn(world, heal);
+    world.send(wire::ChunkDelete{first.output_chunk_id});
+    EXPECT_EQ(testing::cache_stats(world).pages_used, 0) << heal;
+  }
+}
+
+TEST_P(Thoughts, an_answer_whose_exact_k_and_v_are_known_is_exact) {
+  SchedulerWorld world(options());
+  auto exact = question("What is the capital of Japan?", ThinkPolicy::kReprefill);
+  (void)think(world, exact);
+  const auto first = first_turn(world);
+  const Chunk chunk = world.chunk(first.output_chunk_id);
+  EXPECT_EQ(chunk.think_policy, GetParam());
+  EXPECT_EQ(chunk.kv_state, KvState::kReady);
+  EXPECT_EQ(chunk.kv_approximation, Approximation::kNone);
+}
+
 TEST_P(Thoughts, approximations_end_with_the_daemon) {
   testing::MemoryDisk disk;
   const auto store = *Store::open(disk, "/state");

@@ -31,6 +31,15 @@ class ApproximateChains : public ::testing::Test {
     EXPECT_TRUE(memory_.compute(*sequence, std::span(tokens).subspan(reused), kSecond));
     return reused;
   }
+  // The tokens of a match in pages of the approximation.
+  int64_t own(const ChainIndex::Match& match) const {
+    int64_t tokens = 0;
+    for (ChainIndex::Node* node : path_to(match.last())) {
+      const ChainIndex::PageName page = name_of(node);
+      if (page.owner == approximate_) tokens += std::ssize(page.tokens);
+    }
+    return tokens;
+  }
   ChainIndex::Match find(const Tokens& tokens) { return memory_.index.match(approximate_, tokens); }
 
   ChainMemory memory_{64};
@@ -46,7 +55,7 @@ TEST_F(ApproximateChains, begin_with_exact_pages_and_share_them) {
   EXPECT_EQ(add(turn_), 100);
   EXPECT_EQ(memory_.index.node_count(), before + 2) << "the page of the answer, and the next";
   EXPECT_EQ(find(turn_).tokens(), 180);
-  EXPECT_EQ(own_tokens(find(turn_), approximate_), 180 - 64);
+  EXPECT_EQ(own(find(turn_)), 180 - 64);
   EXPECT_EQ(find(prompt_).pages[0], memory_.index.match(memory_.tenant, prompt_).pages[0]);
 }
 
@@ -67,28 +76,28 @@ TEST_F(ApproximateChains, begin_after_public_pages_too) {
   ASSERT_TRUE(memory_.compute(*shared, first_of(prompt_, 64), kSecond));
   shared->finish(kSecond);
   EXPECT_EQ(add(turn_), 64);
-  EXPECT_EQ(own_tokens(find(turn_), approximate_), 180 - 64);
+  EXPECT_EQ(own(find(turn_)), 180 - 64);
 }
 
 TEST_F(ApproximateChains, an_exact_chain_that_is_as_long_is_preferred) {
   add(turn_);
-  EXPECT_EQ(own_tokens(find(turn_), approximate_), 180);
+  EXPECT_EQ(own(find(turn_)), 180);
   memory_.run(turn_, kSecond);
-  EXPECT_EQ(own_tokens(find(turn_), approximate_), 0);
+  EXPECT_EQ(own(find(turn_)), 0);
 }
 
 TEST_F(ApproximateChains, remember_the_free_positions_before_their_last_token) {
   memory_.run(prompt_, kSecond);
   add(turn_, 40);
-  EXPECT_EQ(free_positions(find(turn_).last()).count, 40);
-  EXPECT_EQ(free_positions(find(turn_).last()).begin, 100);
+  EXPECT_EQ(taken_out(find(turn_).last()).free, 40);
+  EXPECT_EQ(taken_out(find(turn_).last()).free_begin, 100);
   const auto next = memory_.sequence_of(approximate_);
   next->reuse(turn_, kSecond);
   EXPECT_EQ(next->free_positions(), 40);
   next->set_free_positions(30);
   EXPECT_EQ(next->free_positions(), 40) << "positions never come back";
   EXPECT_EQ(find(prompt_).tokens(), 100);
-  EXPECT_EQ(free_positions(find(prompt_).last()).count, 0);
+  EXPECT_EQ(taken_out(find(prompt_).last()).free, 0);
 }
 
 TEST_F(ApproximateChains, a_part_of_a_page_is_found_if_its_free_positions_are_known) {
@@ -117,8 +126,39 @@ TEST_F(ApproximateChains, are_removed_wherever_they_begin) {
   EXPECT_EQ(find(other).tokens(), 128);
   EXPECT_EQ(find(turn_).tokens(), 180);
   memory_.index.drop_branch(approximate_, turn_, 0, Removal::kDead);
-  EXPECT_EQ(own_tokens(find(turn_), approximate_), 0);
+  EXPECT_EQ(own(find(turn_)), 0);
   EXPECT_EQ(memory_.available(other), 128) << "exact pages stay";
+}
+
+TEST_F(ApproximateChains, count_the_tokens_that_are_not_exact) {
+  memory_.run(prompt_, kSecond);
+  add(turn_);
+  const auto next = memory_.sequence_of(approximate_);
+  next->reuse(join(turn_, count_up(900, 30)), kSecond);
+  EXPECT_EQ(next->committed(), 180);
+  EXPECT_EQ(next->approximate_tokens(), 80) << "the first tokens of a page are exact";
+  const auto exact = memory_.sequence();
+  exact->reuse(prompt_, kSecond);
+  EXPECT_EQ(exact->approximate_tokens(), 0);
+}
+
+TEST_F(ApproximateChains, that_begin_after_what_is_removed_are_removed_with_it) {
+  const Tokens exact = count_up(0, 192);
+  memory_.run(exact, kSecond);
+  const Tokens chain = join(exact, count_up(500, 20));
+  add(chain);
+  memory_.index.drop_subtree(approximate_, chain, 64, Removal::kDeleted);
+  EXPECT_EQ(find(chain).tokens(), 192) << "the exact pages are another owner's";
+  memory_.index.drop_subtree(memory_.tenant, chain, 64, Removal::kDeleted);
+  EXPECT_EQ(find(chain).tokens(), 64);
+}
+
+TEST_F(ApproximateChains, a_page_without_an_approximate_token_is_not_found) {
+  memory_.run(prompt_, kSecond);
+  add(turn_);
+  memory_.index.drop_branch(memory_.tenant, prompt_, 64, Removal::kDead);
+  EXPECT_EQ(find(first_of(prompt_, 80)).tokens(), 64);
+  EXPECT_EQ(find(join(prompt_, count_up(500, 1))).tokens(), 101);
 }
 
 TEST_F(ApproximateChains, can_be_held) {

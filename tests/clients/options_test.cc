@@ -75,7 +75,8 @@ TEST(Options, fill_the_parameters_of_a_generation) {
                                       "--reasoning-effort",
                                       "high",
                                       "--think-policy",
-                                      "keep",
+                                      "splice",
+                                      "--no-heal",
                                       "--attention",
                                       "window:512:16",
                                       "--retain",
@@ -95,7 +96,8 @@ TEST(Options, fill_the_parameters_of_a_generation) {
   EXPECT_EQ(params.stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(params.thinking, false);
   EXPECT_EQ(params.reasoning_effort, "high");
-  EXPECT_EQ(params.think_policy, ThinkPolicy::kKeep);
+  EXPECT_EQ(params.think_policy, ThinkPolicy::kSplice);
+  EXPECT_EQ(params.heal, false);
   EXPECT_EQ(params.attention, "window:512:16");
   EXPECT_TRUE(params.retain_output && params.logprobs && options.generate.stream);
   EXPECT_EQ(options.generate.query, "q");
@@ -133,6 +135,7 @@ TEST(Options, leave_what_is_not_given_to_the_daemon) {
   EXPECT_FALSE(params.thinking.has_value());
   EXPECT_FALSE(params.reasoning_effort.has_value());
   EXPECT_FALSE(params.think_policy.has_value());
+  EXPECT_FALSE(params.heal.has_value());
   EXPECT_FALSE(params.attention.has_value());
   EXPECT_TRUE(params.reuse);
   EXPECT_FALSE(options_of({"generate"}).generate.query.has_value());
@@ -387,7 +390,8 @@ TEST(Options, exit_with_usage_for_a_wrong_command_line) {
   EXPECT_EQ(exit_code({"generate", "x", "--batch", "f"}), kExitUsage);
   EXPECT_EQ(exit_code({"generate", "--query", "x", "--batch", "f"}), kExitUsage);
   EXPECT_EQ(exit_code({"generate", "--stream", "--batch", "f"}), kExitUsage);
-  EXPECT_EQ(exit_code({"generate", "--think-policy", "mask", "x"}), kExitUsage);
+  EXPECT_EQ(exit_code({"generate", "--think-policy", "some", "x"}), kExitUsage);
+  EXPECT_EQ(exit_code({"generate", "--heal", "--no-heal", "x"}), kExitUsage);
   EXPECT_EQ(exit_code({"chunk", "list", "--type", "noise"}), kExitUsage);
   EXPECT_EQ(exit_code({"generate", "--think", "--no-think", "x"}), kExitUsage);
   EXPECT_EQ(exit_code({"--help"}), kExitOk);

@@ -32,23 +32,24 @@ TEST(Reload, applies_limits_policies_keys_and_the_log_level) {
       parsed({"--max-waiting", "1",    "--max-waiting-tokens", "2",   "--max-running",  "3",
               "--max-tokens",  "4",    "--stop-timeout",       "5",   "--think-policy", "keep",
               "--max-pinned",  "0.1",  "--chunk-memory-ratio", "0.2", "--http-keys",    "k",
-              "--log-level",   "warn", "--tcp-clients",        "c"}));
+              "--log-level",   "warn", "--tcp-clients",        "c",   "--heal",         "yes"}));
   EXPECT_EQ(plan.options.requests_waiting_max, 1);
   EXPECT_EQ(plan.options.tokens_waiting_max, 2);
   EXPECT_EQ(plan.options.requests_running_max, 3);
   EXPECT_EQ(plan.options.max_tokens_default, 4);
   EXPECT_EQ(plan.options.stop_timeout_s, 5);
   EXPECT_EQ(plan.options.think_policy, ThinkPolicy::kKeep);
+  EXPECT_TRUE(plan.options.heal);
   EXPECT_EQ(plan.options.max_pinned, 0.1);
   EXPECT_EQ(plan.options.chunk_memory_ratio, 0.2);
   EXPECT_EQ(plan.options.http_keys_file, "k");
   EXPECT_EQ(plan.options.tcp_clients_file, "c");
   EXPECT_EQ(plan.options.log_level, "warn");
-  EXPECT_EQ(plan.applied.size(), 11u);
+  EXPECT_EQ(plan.applied.size(), 12u);
   EXPECT_THAT(plan.refused, IsEmpty());
   size_t reloadable = 0;
   for (const config::Setting& setting : config::settings()) reloadable += setting.reloads;
-  EXPECT_EQ(reloadable, 11u) << "each is in this test";
+  EXPECT_EQ(reloadable, 12u) << "each is in this test";
 }
 
 TEST(Reload, leaves_the_rest_as_it_is_and_says_so) {

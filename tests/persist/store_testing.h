@@ -46,7 +46,7 @@ inline Chunk make_chunk(uint64_t n, const std::string& tenant = "a") {
     chunk.think_spans.push_back({i * 10, i * 10 + 5, i == 0});
     chunk.parent_ids.push_back("chunk_" + std::to_string(n + i));
   }
-  chunk.think_policy = static_cast<ThinkPolicy>(n % 3);
+  chunk.think_policy = static_cast<ThinkPolicy>(n < 5 ? n % 3 : n % 5);
   chunk.kv_state = static_cast<KvState>(n % 3);
   chunk.kv_tokens = static_cast<int64_t>(random.below(1000));
   chunk.kv_bytes = static_cast<int64_t>(random.below(1 << 20));
@@ -63,6 +63,8 @@ inline Chunk make_chunk(uint64_t n, const std::string& tenant = "a") {
                       .presence_penalty = 0.1,
                       .frequency_penalty = -0.2,
                       .logit_bias_count = 3};
+  // The first five chunks are in databases of versions that had no approximations.
+  if (n >= 5) chunk.generation.approximation = static_cast<Approximation>(n % 3);
   chunk.created_us = static_cast<int64_t>(1'000'000 + n);
   chunk.last_used_us = static_cast<int64_t>(2'000'000 + n);
   chunk.hits = static_cast<int64_t>(n);

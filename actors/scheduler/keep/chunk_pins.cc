@@ -130,9 +130,18 @@ void ChunkPins::heal() {
   const int64_t now = clock_.monotonic_us();
   if (now - healed_us_ < kHealUs) return;
   healed_us_ = now;
+  std::vector<ChunkEntry*> approximate;
   for (const auto& [sequence, held] : holds_.held()) {
     const bool lacks = held->chunk.pinned && keeps_pages_ && !is_chain_on_disk(*held);
-    if (lacks && holds_.is_held(*held)) chains_.keep(*held);
+    if (!lacks || !holds_.is_held(*held)) continue;
+    if (held->attention.is_approximate()) {
+      approximate.push_back(held);
+    } else {
+      chains_.keep(*held);
+    }
+  }
+  for (ChunkEntry* entry : approximate) {
+    if (!idle_.has({entry->chunk.tenant, entry->chunk.id})) compute_(*entry);
   }
   texts_.heal();
   if (!budget_.any_waiting()) return;
@@ -171,8 +180,10 @@ void ChunkPins::heal_from(const Request& request, const Composition& composition
   }
 }
 
-// Whether the whole chain of the chunk is in files, or is never written.
+// Whether the whole chain of the chunk is in files, or never will be. An approximate chain will be
+// replaced by one that is written.
 bool ChunkPins::is_chain_on_disk(const ChunkEntry& entry) const {
+  if (entry.attention.is_approximate()) return false;
   if (!entry.attention.is_stored()) return true;
   const auto end = Digest::from_hex(entry.chunk.kv_key);
   return end && stored_.disk().contains(*end) &&

@@ -65,7 +65,7 @@ void ChunkReprefills::recompute(ChunkEntry& entry) {
   again.chunk_id = entry.chunk.id;
   again.chain = again.sampled_chain = entry.chain;
   again.prompt_tokens = entry.own_begin;
-  again.attention = entry.attention;
+  again.attention = entry.attention.exact();
   queue(entry, std::move(again));
 }
 
@@ -104,25 +104,25 @@ void ChunkReprefills::take_history(ChunkEntry& entry, Reprefill&& next) {
 // out, the chain that was sampled is the history; if the answer is not found again after a thought,
 // the history is prefilled.
 void ChunkReprefills::remove_thoughts(ChunkEntry& entry, Reprefill&& next) {
-  const AttentionMode sampled = next.attention;
+  const AttentionMode sampled = std::exchange(next.attention, next.attention.exact());
   const std::vector<TokenRun> runs = runs_after_thoughts(
       {next.sampled_chain, next.prompt_tokens, entry.chunk.think_spans, next.think_end},
       next.chain);
   const size_t shared = common_prefix(next.sampled_chain, next.chain);
   const bool is_history = shared == std::min(next.sampled_chain.size(), next.chain.size());
-  next.attention = sampled.exact();
-  if (runs.empty() && (sampled.exact() == sampled || !is_history)) {
-    return queue(entry, std::move(next));
-  }
-  const bool heals = next.heals || entry.chunk.pinned;  // a pin holds what outlives the daemon
-  ThoughtRemoval removal = {.sampled = sampled, .runs = runs, .history = next.chain};
+  const bool needs_removal = !runs.empty() || (sampled.is_approximate() && is_history);
+  // The same output may have come before, and be exact by now.
+  const bool is_exact =
+      entry.attention == next.attention && entry.chain == next.chain && holds_.is_held(entry);
+  if (!needs_removal || is_exact) return queue(entry, std::move(next));
+  // A pin holds what outlives the daemon.
+  next.heals = next.heals || entry.chunk.pinned;
+  chains_.store(entry, next.attention, next.chain, std::min(shared, next.prompt_tokens),
+                /*pending=*/next.heals);
+  next.removal = {.sampled = sampled, .runs = runs, .history = next.chain};
   next.attention.approximation = approximation_of(entry.chunk.think_policy);
   next.chain.resize(runs.empty() ? shared : static_cast<size_t>(runs.back().end));
-  next.removal = std::move(removal);
-  next.heals = heals;
-  const std::vector<int32_t> history = next.removal->history;
   queue(entry, std::move(next));
-  chains_.store(entry, sampled.exact(), history, entry.own_begin, /*pending=*/heals);
 }
 
 // The approximate chain is in memory if it is `complete`; otherwise the history is prefilled.
@@ -132,15 +132,11 @@ void ChunkReprefills::thoughts_removed(ChunkEntry& entry, Reprefill&& idle, bool
   exact.chunk_id = idle.chunk_id;
   exact.attention = idle.attention.exact();
   exact.prompt_tokens = entry.own_begin;
-  if (idle.removal) exact.chain = std::move(idle.removal->history);
-  if (exact.chain.empty()) exact.chain = idle.chain;
-  exact.sampled_chain = exact.chain;
+  exact.chain = exact.sampled_chain = std::move(idle.removal->history);
   if (!complete) return queue(entry, std::move(exact));
   const auto shared = static_cast<int64_t>(common_prefix(idle.sampled_chain, idle.chain));
-  if (idle.removal) {
-    lifecycle_.forget({tenants_.id(idle.tenant, idle.removal->sampled), idle.sampled_chain, shared,
-                       Removal::kDead, ForgetScope::kUnreachable});
-  }
+  lifecycle_.forget({tenants_.id(idle.tenant, idle.removal->sampled), idle.sampled_chain, shared,
+                     Removal::kDead, ForgetScope::kUnreachable});
   published_.compute(entry);
   if (idle.heals && !idle_.is_full()) idle_.push(std::move(exact));
 }
@@ -149,6 +145,7 @@ void ChunkReprefills::thoughts_removed(ChunkEntry& entry, Reprefill&& idle, bool
 void ChunkReprefills::take_healed(ChunkEntry& entry, const Reprefill& healed) {
   const TenantId approximate = tenants_.id(entry.chunk.tenant, entry.attention);
   holds_.clear(entry);
+  if (entry.chain != healed.chain) lifecycle_.withdraw(entry, Removal::kDead);
   const std::vector<int32_t> chain = std::exchange(entry.chain, healed.chain);
   entry.attention = healed.attention;
   chains_.store(entry, entry.chain, entry.own_begin, /*pending=*/true);
@@ -175,8 +172,8 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   if (!found.ok()) return removals_.end_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
   if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
-  const bool is_approximate = idle.attention.exact() != idle.attention;
-  if (!is_approximate && entry.attention.exact() != entry.attention) {
+  const bool is_approximate = idle.attention.is_approximate();
+  if (!is_approximate && entry.attention.is_approximate()) {
     if (!complete) return;  // the approximate chain stays
     take_healed(entry, idle);
   }
@@ -184,7 +181,13 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
     // The chain's last page is not the one that the request had: the texts are noted again.
     uses_.note(tenants_.id(idle.tenant, idle.attention), idle.chain,
                uses_.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
+    // If nothing had to be moved, all of the chain is exact.
+    entry.attention = idle.attention.exact();
     holds_.take(entry);
+    if (!entry.hold && is_approximate) {
+      entry.attention = idle.attention;
+      holds_.take(entry);
+    }
     chains_.keep(entry);
   } else if (!entry.chunk.pinned) {
     chains_.settle({entry.chunk.tenant, entry.chunk.id});

@@ -90,7 +90,11 @@ void PageLifecycle::forget_later(const Forget& what) {
   for (const auto& [handle, request] : requests_.all()) {
     if (!request->running()) continue;
     const auto owner = tenants_.find(request->client.tenant, request->attention);
-    if (what.owner != kPublic && owner != what.owner) continue;
+    // An approximate chain begins with pages of its base.
+    const bool has_them =
+        what.owner == kPublic ||
+        (owner && (*owner == what.owner || index_.tenant(*owner).base == what.owner));
+    if (!has_them) continue;
     const size_t shared = common_prefix(request->in_pages(), what.chain);
     if (static_cast<int64_t>(shared) <= what.keep) continue;
     const bool left_alone = what.scope == ForgetScope::kAndLeftAlone;
@@ -137,15 +141,19 @@ void PageLifecycle::request_ended(const Request& request) {
 // Forgets what the request has computed of texts whose chunks were removed while it ran.
 void PageLifecycle::forget_gone_texts(const Request& request) {
   if (!request.sequence) return;
-  const TenantId owner = tenants_.id(request.client.tenant, request.attention);
+  const TenantId own = tenants_.id(request.client.tenant, request.attention);
+  const TenantId base = index_.tenant(own).base;
   for (const TextUse& text : request.texts) {
     if (registry_.find_own(text.chunk.first, text.chunk.second).ok()) continue;
     const Removal why = registry_.why_gone(text.chunk.first, text.chunk.second);
     const std::span<const int32_t> tokens = request.sequence->tokens();
     const auto before = std::min(std::ssize(tokens), static_cast<ptrdiff_t>(text.where.begin));
-    forget({owner, tokens, before, why});
-    if (!text.is_output) continue;
-    forget({owner, tokens.first(static_cast<size_t>(before)), 0, why, ForgetScope::kUnshared});
+    for (const TenantId owner : {own, base}) {
+      if (owner == kPublic) continue;
+      forget({owner, tokens, before, why});
+      if (!text.is_output) continue;
+      forget({owner, tokens.first(static_cast<size_t>(before)), 0, why, ForgetScope::kUnshared});
+    }
   }
 }
 

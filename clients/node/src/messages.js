@@ -105,7 +105,6 @@ const requests = {
     reasoning_effort: optional(string),
     retain_output: optional(boolean),
     think_policy: optional(string),
-    heal: optional(boolean),
     stream: optional(boolean),
     logprobs: optional(boolean),
     timeout_ms: optional(int64),
@@ -129,6 +128,7 @@ const requests = {
     prompt_token_ids: optionalWords(int32Words),
     continue_final_message: optional(boolean),
     attention: optional(string),
+    heal: optional(boolean),
   }),
   CancelRequest: struct({ target: requestId }),
   ChunkPut: struct({

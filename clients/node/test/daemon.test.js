@@ -78,6 +78,27 @@ test('a request may keep data, rank its prompt and refuse reuse', async () => {
   assert.deepEqual([usage.reusedTokens, usage.miss.reason], [0, 'reuse_off']);
 });
 
+test('the next turn goes on from an answer whose thoughts were taken out', async () => {
+  // The demo model thinks or does not, as it is drawn.
+  let first;
+  for (let seed = 1; seed < 40; ++seed) {
+    first = await client.generate({ messages: [{ role: 'user', content: 'What is 12+31?' }],
+      maxTokens: 200, sampling: { temperature: 0.8, seed }, retainOutput: true,
+      thinkPolicy: 'splice', heal: false });
+    if (first.reasoning !== '' && first.text !== '') break;
+  }
+  assert.equal(first.approximation, 'none');
+  const next = { previousOutput: first.outputChunkId, maxTokens: 4,
+    messages: [{ role: 'user', content: 'And 2+3?' }] };
+  const second = await client.generate({ ...next, thinkPolicy: 'splice' });
+  assert.equal(second.approximation, 'splice');
+  assert.ok(second.usage.approximateTokens > 0);
+  const chunk = await client.getChunk(first.outputChunkId);
+  assert.deepEqual([chunk.kvState, chunk.kvApproximation], ['ready', 'splice']);
+  const exact = await client.generate({ ...next, thinkPolicy: 'mask' });
+  assert.deepEqual([exact.approximation, exact.usage.approximateTokens], ['none', 0]);
+});
+
 test('thoughts come apart from the answer', async () => {
   // The demo model thinks or does not, as it is drawn.
   for (let seed = 1; seed < 40; ++seed) {
