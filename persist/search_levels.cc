@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-// The record: a cookie of 4 bytes; since SQLite 3.44 perhaps a mark of 4 bytes; the number of
+// The record: a cookie of 4 bytes; in newer versions perhaps a mark of 4 bytes; the number of
 // levels, as a varint.
 constexpr size_t kCookieBytes = 4;
 constexpr std::array<uint8_t, 4> kMark = {0xFF, 0, 0, 1};

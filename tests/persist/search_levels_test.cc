@@ -23,7 +23,7 @@ TEST(SearchLevels, grow_with_deletions_and_are_limited) {
   for (uint64_t n = 0; n < 300; ++n) ASSERT_TRUE(ok(store->put(make_chunk(n))));
   int64_t most = 0;
   bool began_anew = false;
-  for (uint64_t n = 1000; n < 1620; ++n) {
+  for (uint64_t n = 1000; n < 2020; ++n) {
     const Chunk chunk = make_chunk(n);
     ASSERT_TRUE(ok(store->put(chunk)));
     ASSERT_TRUE(ok(store->commit()));
