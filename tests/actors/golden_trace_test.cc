@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "84188bfd22a10c473b7181b0083ae4b613aea20c5ff61fa12bc04a411b07463e"},
+     "17a463fd62fd7ed1117e018b59f1aecaab4893e93bfd55af06c872ba06e948c1"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "b4f1e68e8c82485d8539833ed2cbdedb06768cc185dc2effd79c1f8fa6b22a9b"},
+     "a5fff3804121e2be859c33648bbcf74c3754327f7c1eed236b259eb38d492c14"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "dc20b43934ffc1bb9829647fad4c9e8412de57b13588f4ee43d0c6236f78a5a8"},
+     "26f108381e6cb6a126e4a1b00be299e32f649d62d3ac3c1978294a3ba2fd986a"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "b2002020a1ae121aae6e38a2c9e167776983efef8a1f02e420623ef27d290ecf"},
+     "2970b9a35fc79c119820f0bf80f356b395193db160c7d28c202ae07a3a452989"},
 };
 
 uint64_t other_seed() {
