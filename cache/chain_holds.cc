@@ -206,9 +206,10 @@ size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Rem
            node->users == 0) {
       const int64_t kept = std::max<int64_t>(keep - node->position, 0);
       if (kept >= static_cast<int64_t>(node->tokens.size())) break;
-      const bool is_elsewhere =
-          sibling_has(node, kept) || (tenant != kPublic && approximation_has(node, kept));
-      if (kept > 0 && !is_elsewhere) break;
+      const auto is_elsewhere = [&] {
+        return sibling_has(node, kept) || (tenant != kPublic && approximation_has(node, kept));
+      };
+      if (kept > 0 && !is_elsewhere()) break;
       Node* parent = node->parent;
       if (!drop_unneeded(node, why)) break;
       ++removed;

@@ -33,7 +33,7 @@ inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t>
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-// What is not exact in a chain from which tokens were taken out (Approximation).
+// Describes the approximate part of a chain from which tokens were taken out (Approximation).
 struct TakenOut {
   int64_t begin = 0;  // the first token whose K and V are approximations
   // Positions that have no token: `free` of them come before the token `free_begin` and all later

@@ -1,4 +1,4 @@
-// What is kept of an output with thoughts.
+// Decides which think policy a request has.
 #pragma once
 
 #include "actors/scheduler/request.h"

@@ -30,9 +30,9 @@ struct SampledChain {
 
 // Returns the parts of `history` that come after a thought in the sampled chain, in order: the
 // first begins where the two chains first differ, and each begins where the one before it ends.
-// None if they do not differ before one of them ends, or if what follows a thought is not found
-// again. Shorter parts than a few tokens in the middle are not looked for: they could be found in
-// the wrong place.
+// Returns none if they do not differ before one of them ends, or if what follows a thought is not
+// found again. A part of fewer than four tokens only counts if it ends the history, since a few
+// tokens could be found in the wrong place.
 std::vector<TokenRun> runs_after_thoughts(const SampledChain& sampled,
                                           std::span<const int32_t> history);
 

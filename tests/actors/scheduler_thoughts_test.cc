@@ -28,6 +28,18 @@ class Thoughts : public ::testing::TestWithParam<ThinkPolicy> {
       "million people live there, and the emperor has his palace in the middle of the town.";
 
   static SchedulerOptions options() { return testing::bursts_of(1); }
+  // A world whose store has K and V.
+  struct DurableWorld {
+    static SchedulerOptions options() {
+      SchedulerOptions options = Thoughts::options();
+      options.keep_pages = true;
+      return options;
+    }
+
+    testing::MemoryDisk disk;
+    std::unique_ptr<Store> store = *Store::open(disk, "/state");
+    SchedulerWorld world{options(), SchedulerWorld::kPages, store.get()};
+  };
   static wire::GenerateRequest question(const std::string& text, ThinkPolicy policy) {
     auto request = ask({system_text("You are a helpful assistant who knows the cities of the world "
                                     "and likes to talk about them at length."),
@@ -259,11 +271,8 @@ TEST_P(Thoughts, an_output_that_comes_again_stays_exact) {
 }
 
 TEST_P(Thoughts, a_pin_that_comes_later_makes_the_output_exact) {
-  testing::MemoryDisk disk;
-  const auto store = *Store::open(disk, "/state");
-  SchedulerOptions durable = options();
-  durable.keep_pages = true;
-  SchedulerWorld world(durable, SchedulerWorld::kPages, store.get());
+  DurableWorld durable;
+  SchedulerWorld& world = durable.world;
   const auto first = first_turn(world);
   wire::ChunkUpdate pin;
   pin.id = first.output_chunk_id;
@@ -373,11 +382,8 @@ TEST_P(Thoughts, an_answer_whose_exact_k_and_v_are_known_is_exact) {
 }
 
 TEST_P(Thoughts, approximations_end_with_the_daemon) {
-  testing::MemoryDisk disk;
-  const auto store = *Store::open(disk, "/state");
-  SchedulerOptions durable = options();
-  durable.keep_pages = true;
-  SchedulerWorld world(durable, SchedulerWorld::kPages, store.get());
+  DurableWorld durable;
+  SchedulerWorld& world = durable.world;
   const auto first = first_turn(world);
   world.start_scheduler();
   const Chunk chunk = world.chunk(first.output_chunk_id);
@@ -390,11 +396,8 @@ TEST_P(Thoughts, approximations_end_with_the_daemon) {
 }
 
 TEST_P(Thoughts, a_pinned_output_is_healed_and_on_disk) {
-  testing::MemoryDisk disk;
-  const auto store = *Store::open(disk, "/state");
-  SchedulerOptions durable = options();
-  durable.keep_pages = true;
-  SchedulerWorld world(durable, SchedulerWorld::kPages, store.get());
+  DurableWorld durable;
+  SchedulerWorld& world = durable.world;
   auto request = question("What is the capital of Japan?", GetParam());
   request.output_pinned = true;
   const auto first = think(world, request);
