@@ -12,8 +12,9 @@
 
 namespace cascade {
 
-// Consecutive tokens. All pages are in memory; those of `to` may be pages of `from` only if no
-// token is written that is still to be read.
+// Consecutive tokens, which are moved in ascending order. All pages are in memory; those of `to`
+// may be pages of `from` only if no token is written that is still to be read, as when the tokens
+// of a chain move down.
 struct RowMove {
   KvPages from;            // of the whole chain that has the tokens
   int64_t from_begin = 0;  // the place of the first token in it

@@ -3,8 +3,17 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
 namespace cascade::eval {
+namespace {
+
+// The error of a member, at its place in the file.
+Error at_line(const InputLine& line, const std::string& where, const Error& error) {
+  return {error.code, line.field(where + error.field), error.message};
+}
+
+}  // namespace
 
 Result<std::vector<int32_t>> ids_of(const InputLine& line, int64_t vocab_size) {
   const std::string field = line.field("ids");
@@ -29,10 +38,32 @@ Result<std::vector<int32_t>> ids_of(const InputLine& line, int64_t vocab_size) {
   return result;
 }
 
-Result<std::string> text_of(const InputLine& line) {
-  Result<std::string> text = required_string(line.object, "text");
+Result<std::string> string_of(const InputLine& line, std::string_view key) {
+  Result<std::string> text = required_string(line.object, key);
   if (text.ok()) return text;
-  return Error{text.error().code, line.field("text"), text.error().message};
+  return at_line(line, "", text.error());
+}
+
+Result<std::vector<ChatMessage>> messages_of(const InputLine& line) {
+  const auto list = line.object.find("messages");
+  if (list == line.object.end() || !list->is_array() || list->empty()) {
+    return invalid_argument(line.field("messages"),
+                            "must be a list of at least one {\"role\", \"content\"}");
+  }
+  std::vector<ChatMessage> messages;
+  for (const Json& object : *list) {
+    const std::string where = "messages[" + std::to_string(messages.size()) + "]";
+    if (!object.is_object()) return invalid_argument(line.field(where), "must be an object");
+    ChatMessage message;
+    for (const auto& [key, to] :
+         {std::pair{"role", &message.role}, std::pair{"content", &message.content}}) {
+      Result<std::string> text = required_string(object, key);
+      if (!text.ok()) return at_line(line, where + ": ", text.error());
+      *to = *std::move(text);
+    }
+    messages.push_back(std::move(message));
+  }
+  return messages;
 }
 
 Status write_text(std::string_view text) {

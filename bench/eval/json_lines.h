@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/chunk.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "bench/json_lines.h"
@@ -18,8 +20,13 @@ using bench::read_json_lines;
 // field "line N: ids" or "line N: ids[2]".
 Result<std::vector<int32_t>> ids_of(const InputLine& line, int64_t vocab_size);
 
-// The member "text" of a line. Errors: kInvalidArgument, field "line N: text".
-Result<std::string> text_of(const InputLine& line);
+// A member that is a string. Errors: kInvalidArgument, with a field such as "line N: text".
+Result<std::string> string_of(const InputLine& line, std::string_view key);
+
+// The member "messages" of a line: [{"role", "content"}, …], at least one; other members of a
+// message are passed over. Errors: kInvalidArgument, with a field such as "line N: messages[1]:
+// role".
+Result<std::vector<ChatMessage>> messages_of(const InputLine& line);
 
 // Both write to standard output and flush it; write_line() writes one line. Errors: kIo if it
 // cannot be written.

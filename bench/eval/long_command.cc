@@ -1,5 +1,4 @@
 // long: questions about long contexts, one conversation after the other.
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -10,14 +9,13 @@
 #include "base/text_edges.h"
 #include "bench/eval/commands.h"
 #include "bench/eval/divergence.h"
+#include "bench/eval/greedy_answer.h"
 #include "bench/eval/json_lines.h"
 #include "bench/eval/long_tasks.h"
 #include "model/conversation.h"
 
 namespace cascade::eval {
 namespace {
-
-constexpr size_t kAnswerTokensMax = 64;
 
 Result<std::vector<LongTask>> read_long_tasks(const std::string& path) {
   ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(path));
@@ -35,75 +33,15 @@ struct Mode {
   std::map<int64_t, std::vector<Divergence>> divergences = {};  // by the tasks' lengths
 };
 
-struct LongAnswer {
-  std::vector<int32_t> tokens;
-  std::vector<float> logits;  // [tokens, vocab_size]: what each token was chosen by
-  int64_t selected_tokens = 0;
-  double seconds = 0;
-};
-
-// The most likely tokens after `prompt`, up to an end token. Errors: those of Session::start(),
-// Session::append() and sample().
-Result<LongAnswer> answer_to(Session& session, const AttentionMode& mode,
-                             std::span<const int32_t> prompt) {
-  const Model& model = session.model();
-  const int64_t start_us = system_clock().monotonic_us();
-  const int64_t selected_before = session.selected_tokens();
-  LongAnswer answer;
-  Status problem;
-  const auto choose = [&](size_t, std::span<float> row) {
-    answer.logits.insert(answer.logits.end(), row.begin(), row.end());
-    const auto next = sample(row, {}, {}, session.length(), *model.kernels);
-    if (next.ok()) {
-      answer.tokens.push_back(next->token);
-    } else {
-      problem = next.error();
-    }
-  };
-  const auto& ends = model.generation.end_tokens;
-  RETURN_IF_ERROR(session.start(mode));
-  RETURN_IF_ERROR(session.append(prompt, 0, 1, choose));
-  while (problem.ok() && std::ranges::find(ends, answer.tokens.back()) == ends.end() &&
-         answer.tokens.size() < kAnswerTokensMax &&
-         session.length() < model.config.context_tokens_max) {
-    RETURN_IF_ERROR(session.append(std::vector<int32_t>{answer.tokens.back()}, 0, 1, choose));
-  }
-  RETURN_IF_ERROR(problem);
-  answer.selected_tokens = session.selected_tokens() - selected_before;
-  answer.seconds = static_cast<double>(system_clock().monotonic_us() - start_us) / 1e6;
-  return answer;
-}
-
-// How far each prediction of `reference` is from that of the session, which has just answered
-// `answer` to the same prompt: it is given the tokens of `reference`. Errors: those of append().
-Result<std::vector<Divergence>> divergences_from(const LongAnswer& reference,
-                                                 const LongAnswer& answer, Session& session,
-                                                 int64_t prompt_tokens) {
-  const size_t vocab = session.model().config.vocab_size;
-  const auto row_of = [&](const LongAnswer& of, size_t i) {
-    return std::span(of.logits).subspan(i * vocab, vocab);
-  };
-  std::vector<Divergence> all = {
-      divergence_of(row_of(reference, 0), row_of(answer, 0), reference.tokens[0])};
-  session.cut(prompt_tokens);
-  for (size_t i = 1; i < reference.tokens.size(); ++i) {
-    RETURN_IF_ERROR(session.append(
-        std::span(reference.tokens).subspan(i - 1, 1), 0, 1, [&](size_t, std::span<float> row) {
-          all.push_back(divergence_of(row_of(reference, i), row, reference.tokens[i]));
-        }));
-  }
-  return all;
-}
-
 // What a task's line says of an answer.
-Json answer_json(const Model& model, const LongTask& task, const LongAnswer& answer,
-                 LongScores& scores) {
-  const std::string output = model.tokenizer.decode(answer.tokens, /*skip_special=*/true);
-  const bool correct = trimmed(output) == trimmed(task.answer);
+Json answer_json(const Session& session, const LongTask& task, const GreedyAnswer& answer,
+                 int64_t selected_before, LongScores& scores) {
+  const std::string output = answer.text(session.model());
+  const bool correct = output == trimmed(task.answer);
   scores.add(task, correct);
-  return {{"output", trimmed(output)},
+  return {{"output", output},
           {"correct", correct},
-          {"selected_tokens", answer.selected_tokens},
+          {"selected_tokens", session.selected_tokens() - selected_before},
           {"seconds", answer.seconds}};
 }
 
@@ -129,10 +67,12 @@ Result<Json> run_task(Session& session, const LongTask& task, std::vector<Mode>&
                      std::to_string(model.config.context_tokens_max));
   }
   line["answer"] = task.answer;
-  std::optional<LongAnswer> reference;
+  std::optional<GreedyAnswer> reference;
   for (Mode& mode : modes) {
-    ASSIGN_OR_RETURN(LongAnswer answer, answer_to(session, mode.attention, prompt->token_ids));
-    Json said = answer_json(model, task, answer, mode.scores);
+    const int64_t selected_before = session.selected_tokens();
+    RETURN_IF_ERROR(session.start(mode.attention));
+    ASSIGN_OR_RETURN(GreedyAnswer answer, answer_to(session, prompt->token_ids));
+    Json said = answer_json(session, task, answer, selected_before, mode.scores);
     if (!reference) {
       line.update(said);
       reference = std::move(answer);

@@ -3,68 +3,26 @@
 
 #include <algorithm>
 
+#include "bench/eval/json_lines.h"
+#include "bench/eval/text_table.h"
+
 namespace cascade::eval {
 namespace {
 
 constexpr int64_t kTaskTokensMax = int64_t{1} << 40;
 constexpr char kAll[] = "all";
 
-// The error of a member, at its place in the file.
-Error at_line(const bench::InputLine& line, const std::string& where, const Error& error) {
-  return {error.code, line.field(where + error.field), error.message};
-}
-
-Result<std::vector<ChatMessage>> messages_of(const bench::InputLine& line) {
-  const auto list = line.object.find("messages");
-  if (list == line.object.end() || !list->is_array() || list->empty()) {
-    return invalid_argument(line.field("messages"),
-                            "must be a list of at least one {\"role\", \"content\"}");
-  }
-  std::vector<ChatMessage> messages;
-  for (const Json& object : *list) {
-    const std::string where = "messages[" + std::to_string(messages.size()) + "]";
-    if (!object.is_object()) return invalid_argument(line.field(where), "must be an object");
-    ChatMessage message;
-    for (const auto& [key, to] :
-         {std::pair{"role", &message.role}, std::pair{"content", &message.content}}) {
-      Result<std::string> text = required_string(object, key);
-      if (!text.ok()) return at_line(line, where + ": ", text.error());
-      *to = *std::move(text);
-    }
-    messages.push_back(std::move(message));
-  }
-  return messages;
-}
-
-// Lines of cells, with columns of equal width: the first one to the left, the others to the right.
-std::string aligned(const std::vector<std::vector<std::string>>& lines) {
-  std::vector<size_t> widths(lines.front().size(), 0);
-  for (const auto& cells : lines) {
-    for (size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], cells[i].size());
-  }
-  std::string text;
-  for (const auto& cells : lines) {
-    text += cells[0] + std::string(widths[0] - cells[0].size(), ' ');
-    for (size_t i = 1; i < cells.size(); ++i) {
-      text += std::string(widths[i] - cells[i].size() + 2, ' ') + cells[i];
-    }
-    text += '\n';
-  }
-  return text;
-}
-
 }  // namespace
 
 Result<LongTask> long_task_of(const bench::InputLine& line) {
   LongTask task;
-  for (const auto& [key, to] : {std::pair{"id", &task.id}, std::pair{"kind", &task.kind},
-                                std::pair{"answer", &task.answer}}) {
-    Result<std::string> text = required_string(line.object, key);
-    if (!text.ok()) return at_line(line, "", text.error());
-    *to = *std::move(text);
-  }
+  ASSIGN_OR_RETURN(task.id, string_of(line, "id"));
+  ASSIGN_OR_RETURN(task.kind, string_of(line, "kind"));
+  ASSIGN_OR_RETURN(task.answer, string_of(line, "answer"));
   const Result<int64_t> tokens = required_int(line.object, "tokens", 1, kTaskTokensMax);
-  if (!tokens.ok()) return at_line(line, "", tokens.error());
+  if (!tokens.ok()) {
+    return invalid_argument(line.field(tokens.error().field), tokens.error().message);
+  }
   task.tokens = *tokens;
   ASSIGN_OR_RETURN(task.messages, messages_of(line));
   return task;
@@ -106,7 +64,7 @@ std::string LongScores::table() const {
   std::vector<std::string>& last = lines.emplace_back();
   last.push_back(kAll);
   for (const Score& sum : sums) last.push_back(text_of(sum));
-  return aligned(lines);
+  return text_table(lines);
 }
 
 }  // namespace cascade::eval

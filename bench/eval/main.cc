@@ -81,6 +81,7 @@ struct AllOptions {
   GenerateOptions generate;
   NllOptions nll;
   LongOptions long_tasks;
+  ThinkOptions think;
   QualityOptions quality;
   IdentityOptions identity;
   EstimateOptions estimate;
@@ -172,6 +173,19 @@ void add_long(CLI::App& app, LongOptions& options, Status& status) {
   command->callback([&] { status = answer_long_tasks(options); });
 }
 
+void add_think(CLI::App& app, ThinkOptions& options, Status& status) {
+  auto* command = app.add_subcommand(
+      "think",
+      "compares the think policies by the answers to a question after a turn with thoughts");
+  add_session_options(command, options.session);
+  command
+      ->add_option("--tasks", options.tasks,
+                   "JSON lines {\"id\", \"kind\", \"messages\", \"thought\", \"reply\", "
+                   "\"question\", \"answer\"}; - for standard input")
+      ->required();
+  command->callback([&] { status = compare_think_policies(options); });
+}
+
 void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   auto* quality_command = app.add_subcommand(
       "quality", "measures how far the number types of weights and KV deviate from f32");
@@ -259,6 +273,7 @@ int run(int argc, char** argv) {
   add_text_commands(app, all, status);
   add_model_commands(app, all, status);
   add_long(app, all.long_tasks, status);
+  add_think(app, all.think, status);
   add_proof_commands(app, all, status);
   add_estimate(app, all.estimate, status);
   add_tensors(app, all.tensors, status);

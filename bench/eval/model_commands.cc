@@ -21,7 +21,7 @@ Result<std::vector<int32_t>> prompt_of(const InputLine& line, const Model& model
   if (!line.object.contains("text")) {
     return invalid_argument("line " + std::to_string(line.number), "needs \"ids\" or \"text\"");
   }
-  ASSIGN_OR_RETURN(const std::string text, text_of(line));
+  ASSIGN_OR_RETURN(const std::string text, string_of(line, "text"));
   ASSIGN_OR_RETURN(auto ids,
                    model.tokenizer.encode(text, /*trusted=*/true, /*with_template=*/true));
   if (ids.empty()) return invalid_argument(line.field("text"), "has no tokens");

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "bench/eval/weight_values.h"
+#include "model/row_mover.h"
 
 namespace cascade::eval {
 namespace {
@@ -105,6 +106,21 @@ void Session::cut(int64_t length) {
   CHECK(state_.empty() || length == 0 || length >= length_);
   length_ = std::min(length_, length);
   indexed_pages_ = std::min(indexed_pages_, length / kPageTokens);
+  if (length_ <= free_begin_) free_positions_ = 0;
+}
+
+void Session::remove(int64_t begin, int64_t end, Approximation how) {
+  CHECK(0 < begin && begin < end && end < length_);
+  CHECK(arena_ && state_.empty() && attention_.is_dense() && free_positions_ == 0);
+  CHECK(how != Approximation::kNone);
+  const bool turns = how == Approximation::kSplice;
+  // Rows are moved in ascending order, so none is overwritten before it is read.
+  RowMover(model_->config, *model_->kernels, model_->kv_layout, *pool_)
+      .move({pages_, end, pages_, begin, length_ - end, turns ? begin - end : 0});
+  length_ -= end - begin;
+  if (turns) return;
+  free_positions_ = end - begin;
+  free_begin_ = begin;
 }
 
 Status Session::make_room(const AttentionMode& mode) {
@@ -134,8 +150,8 @@ Status Session::start(const AttentionMode& mode) {
 }
 
 Status Session::fits(int64_t tokens) const {
-  if (length_ + tokens <= model_->config.context_tokens_max) return {};
-  return invalid_argument("ids", "there are " + std::to_string(length_ + tokens) +
+  if (tokens <= room()) return {};
+  return invalid_argument("ids", "there are " + std::to_string(length_ + free_positions_ + tokens) +
                                      "; the model's context holds " +
                                      std::to_string(model_->config.context_tokens_max));
 }
@@ -156,7 +172,9 @@ Status Session::forward(std::span<const int32_t> ids, int outputs, float* hidden
                          attention_.selected > 0 ? &indexed_pages_ : nullptr,
                          spilled_ ? spilled_->indexes() : KvPages(),
                          length_ == 0 ? nullptr : state_.data(),
-                         state_.data()};
+                         state_.data(),
+                         {},
+                         free_positions_};
     RETURN_IF_ERROR(transformer_.forward(std::span(&slice, 1), hidden));
     hidden += wanted * model_->config.hidden_size;
     length_ += size;

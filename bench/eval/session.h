@@ -74,6 +74,19 @@ class Session {
   // Forgets the tokens from `length` on. Precondition: length is 0 or length() if the model has
   // recurrent layers.
   void cut(int64_t length);
+  // Takes the tokens [begin, end) out of the chain, and moves K and V of those after them down to
+  // `begin`, as the think policies do (model/row_mover.h): with kSplice, keys are turned to where
+  // they stand then; with kMask, the positions of the tokens stay free, and append() counts them.
+  // Preconditions: 0 < begin < end < length(); `how` is not kNone; all of K and V are in memory, no
+  // layer is recurrent, the mode is dense, and the chain has no free positions.
+  void remove(int64_t begin, int64_t end, Approximation how);
+  // The bytes of the pages that hold the chain's K and V.
+  int64_t page_bytes() const {
+    return (length_ + kPageTokens - 1) / kPageTokens *
+           static_cast<int64_t>(model_->kv_layout.page_bytes());
+  }
+  // How many tokens the model's context has room for after the chain.
+  int64_t room() const { return model_->config.context_tokens_max - length_ - free_positions_; }
 
   // Appends `ids` in slices of `slice` tokens (0: all at once). For each of the last `outputs`
   // tokens calls on_logits(index in ids, logits [vocab_size]). Errors: kInvalidArgument, field
@@ -116,6 +129,8 @@ class Session {
   std::vector<float> state_;     // of recurrent layers, after the last token
   int64_t length_ = 0;
   int64_t indexed_pages_ = 0;
+  int64_t free_positions_ = 0;  // before the token at free_begin_
+  int64_t free_begin_ = 0;
 };
 
 // -log p(target) under the logits, in f64.

@@ -35,7 +35,7 @@ Status tokenize(const TextOptions& options) {
   ASSIGN_OR_RETURN(const ModelText model, load_model_text(options.model_dir));
   ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(options.input));
   for (const InputLine& line : lines) {
-    ASSIGN_OR_RETURN(const std::string text, text_of(line));
+    ASSIGN_OR_RETURN(const std::string text, string_of(line, "text"));
     ASSIGN_OR_RETURN(const auto ids, model.tokenizer.encode(text, true, false));
     ASSIGN_OR_RETURN(const auto with_special, model.tokenizer.encode(text, true, true));
     RETURN_IF_ERROR(write_line({{"ids", ids}, {"ids_with_special", with_special}}));

@@ -95,5 +95,86 @@ TEST(Session, goes_on_from_its_recurrent_state_however_ids_are_cut) {
   EXPECT_DEATH(session->cut(100), "check failed") << "the state there is not known";
 }
 
+// A chain of 200 tokens, in which the tokens from 70 on are to be taken out, up to 150.
+class SessionRemove : public ::testing::Test {
+ protected:
+  static constexpr int64_t kBegin = 70, kEnd = 150, kLength = 200;
+
+  SessionRemove() {
+    SessionOptions options;
+    options.model_dir = (testing::fixtures_dir() / "qwen3-gqa").string();
+    options.threads = 2;
+    session_ = open(options);
+    Random random(11);
+    for (int64_t i = 0; i < kLength; ++i) {
+      ids_.push_back(static_cast<int32_t>(random.below(256)));
+    }
+  }
+
+  std::span<const int32_t> ids(int64_t begin, int64_t end) const {
+    return std::span(ids_).subspan(begin, end - begin);
+  }
+  // The logits after the last token.
+  std::vector<float> append(std::span<const int32_t> tokens) {
+    std::vector<float> last;
+    EXPECT_TRUE(
+        session_
+            ->append(tokens, 0, 1,
+                     [&](size_t, std::span<float> row) { last.assign(row.begin(), row.end()); })
+            .ok());
+    return last;
+  }
+  std::vector<float> after_removal(Approximation how) {
+    session_->clear();
+    append(ids_);
+    session_->remove(kBegin, kEnd, how);
+    EXPECT_EQ(session_->length(), kLength - (kEnd - kBegin));
+    return append(ids(0, 3));
+  }
+  std::vector<float> exact() {
+    session_->clear();
+    append(ids(0, kBegin));
+    append(ids(kEnd, kLength));
+    return append(ids(0, 3));
+  }
+
+  std::unique_ptr<Session> session_;
+  std::vector<int32_t> ids_;
+};
+
+TEST_F(SessionRemove, what_comes_after_is_an_approximation) {
+  const std::vector<float> exact = this->exact();
+  const std::vector<float> splice = after_removal(Approximation::kSplice);
+  const std::vector<float> mask = after_removal(Approximation::kMask);
+  EXPECT_NE(splice, exact);
+  EXPECT_NE(mask, exact);
+  EXPECT_NE(splice, mask);
+}
+
+TEST_F(SessionRemove, free_positions_take_room_until_the_chain_is_cut_before_them) {
+  const int64_t context = session_->model().config.context_tokens_max;
+  ASSERT_GT(context, kLength + 10);
+  after_removal(Approximation::kSplice);
+  EXPECT_EQ(session_->room(), context - session_->length());
+  after_removal(Approximation::kMask);
+  EXPECT_EQ(session_->room(), context - session_->length() - (kEnd - kBegin));
+  const auto too_long = std::vector<int32_t>(static_cast<size_t>(session_->room() + 1), 0);
+  EXPECT_FALSE(session_->append(too_long).ok());
+  session_->cut(kBegin + 1);
+  EXPECT_EQ(session_->room(), context - (kBegin + 1) - (kEnd - kBegin));
+  session_->cut(kBegin);
+  EXPECT_EQ(session_->room(), context - kBegin);
+}
+
+TEST_F(SessionRemove, tokens_before_those_taken_out_keep_their_bits) {
+  const std::vector<float> exact = this->exact();
+  for (const auto how : {Approximation::kSplice, Approximation::kMask}) {
+    after_removal(how);
+    session_->cut(kBegin);
+    append(ids(kEnd, kLength));
+    EXPECT_EQ(append(ids(0, 3)), exact) << to_string(how);
+  }
+}
+
 }  // namespace
 }  // namespace cascade::eval
