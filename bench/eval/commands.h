@@ -83,16 +83,20 @@ struct ThinkOptions {
 // {"id", "kind", "messages", "thought", "reply", "question", "answer"} -> {"id", "kind",
 // "prompt_tokens", "thought_tokens", "reply_tokens", "answer", "policies"}: gives the model a turn
 // in which it thought and replied, deals with the thoughts as each think policy does, and has it
-// answer the question with the most likely tokens, without thoughts. "policies" is an array of
-// {"policy", "output", "as_expected", "equal", "ready_seconds", "first_token_seconds", "kv_bytes",
-// "kl"}, with `reprefill` first, which is exact. as_expected: the output is `answer`, but for white
-// space at the ends; equal: it has the exact one's tokens; ready_seconds: from the reply's end
-// until K and V of the history were in place; first_token_seconds: from there to the first token;
-// kv_bytes: of their pages; kl: KL(exact || this policy) for each token of the exact answer. A task
-// that cannot be asked gets "error" in place of the last members, and the others go on. A table by
-// kind and policy, without these tasks, follows on standard error. Errors: kInvalidArgument, field
-// "line 3: reply", before any task is asked; kUnsupported, field "--model", for recurrent layers;
-// those of Session.
+// answer the question with the most likely tokens, without thoughts.
+//  - prompt_tokens: of the question's prompt, which has no thoughts; thought_tokens: with marks and
+//    line ends around them.
+//  - policies: an array of {"policy", "output", "as_expected", "equal", "ready_seconds",
+//    "first_token_seconds", "kv_bytes", "kl"}, with `reprefill` first, which is exact.
+//  - as_expected: the output is `answer`, but for white space at the ends; equal: it has the exact
+//    one's tokens; kl: KL(exact || this policy) for each token of the exact answer.
+//  - ready_seconds: from the reply's end until K and V of the history are in place;
+//    first_token_seconds: from there to the first token; kv_bytes: of the pages with these K and V.
+// A task that cannot be asked gets "error" in place of "answer" and "policies", and also of the
+// numbers of tokens if the template does not allow it; the others go on. A table by kind and
+// policy, without these tasks, follows on standard error, and then their number. Errors:
+// kInvalidArgument, field "line 3: reply", before any task is asked; kUnsupported, field "--model",
+// for recurrent layers or a model without think tokens; those of Session.
 Status compare_think_policies(const ThinkOptions& options);
 
 struct QualityOptions {

@@ -7,11 +7,6 @@
 #include "base/text_edges.h"
 
 namespace cascade::eval {
-namespace {
-
-constexpr size_t kAnswerTokensMax = 64;
-
-}  // namespace
 
 std::string GreedyAnswer::text(const Model& model) const {
   return std::string(trimmed(model.tokenizer.decode(tokens, /*skip_special=*/true)));
@@ -38,7 +33,7 @@ Result<GreedyAnswer> answer_to(Session& session, std::span<const int32_t> ids) {
   RETURN_IF_ERROR(session.append(ids, 0, 1, choose));
   answer.first_token_seconds = seconds();
   while (problem.ok() && std::ranges::find(ends, answer.tokens.back()) == ends.end() &&
-         answer.tokens.size() < kAnswerTokensMax && session.room() > 0) {
+         std::ssize(answer.tokens) < kAnswerTokensMax && session.room() > 0) {
     RETURN_IF_ERROR(session.append(std::vector<int32_t>{answer.tokens.back()}, 0, 1, choose));
   }
   RETURN_IF_ERROR(problem);

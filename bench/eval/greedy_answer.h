@@ -12,6 +12,9 @@
 
 namespace cascade::eval {
 
+// The most tokens of an answer.
+inline constexpr int64_t kAnswerTokensMax = 64;
+
 struct GreedyAnswer {
   std::vector<int32_t> tokens;     // at least one; the last one may be an end token
   std::vector<float> logits;       // [tokens, vocab_size]: what each token was chosen by
@@ -22,13 +25,14 @@ struct GreedyAnswer {
   std::string text(const Model& model) const;
 };
 
-// Appends `ids` to the session's chain, and then the most likely tokens, up to an end token, 64
-// tokens, or the model's context. Errors: those of Session::append() and sample().
+// Appends `ids` to the session's chain, and then the most likely tokens but the last one, which is
+// an end token, the token number kAnswerTokensMax, or the first one that the model's context has no
+// room for. Precondition: `ids` is not empty. Errors: those of Session::append() and sample().
 Result<GreedyAnswer> answer_to(Session& session, std::span<const int32_t> ids);
 
-// How far each prediction of `reference` is from that of the session, whose chain has
-// `prompt_tokens` tokens and then `answer`, which it has just given. Afterwards the chain has those
-// of `reference` in place of it. Errors: those of Session::append().
+// How far each prediction of `reference` is from that of the session, which has just given
+// `answer` after `prompt_tokens` tokens. Afterwards the chain has the tokens of `reference` but the
+// last one in place of those of `answer`. Errors: those of Session::append().
 Result<std::vector<Divergence>> divergences_from(const GreedyAnswer& reference,
                                                  const GreedyAnswer& answer, Session& session,
                                                  int64_t prompt_tokens);

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 #include <optional>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -73,13 +75,14 @@ Result<Json> run_task(Session& session, const ThinkTask& task, ThinkScores& scor
     line["error"] = chains.error().to_string();
     return line;
   }
-  const int64_t longest = std::ssize(chains->sampled) + std::ssize(chains->next);
+  // With kMask and kKeep, the thoughts take room beside the answer.
+  const int64_t longest = std::ssize(chains->sampled) + std::ssize(chains->next) + kAnswerTokensMax;
   line["prompt_tokens"] = std::ssize(chains->history) + std::ssize(chains->next);
   line["thought_tokens"] = chains->thought_tokens();
-  line["reply_tokens"] = std::ssize(chains->history) - chains->begin;
+  line["reply_tokens"] = chains->reply_tokens();
   if (longest > model.config.context_tokens_max) {
-    line["error"] = "the question's prompt has " + std::to_string(longest) +
-                    " tokens with the thoughts; the model's context holds " +
+    line["error"] = "thoughts, prompt and answer may take " + std::to_string(longest) +
+                    " tokens; the model's context holds " +
                     std::to_string(model.config.context_tokens_max);
     return line;
   }
@@ -114,13 +117,22 @@ Status compare_think_policies(const ThinkOptions& options) {
     return unsupported("--model",
                        "has recurrent layers: a state that has read thoughts cannot forget them");
   }
+  if (!session->model().tokenizer.think_tokens()) {
+    return unsupported("--model", "has no think tokens: it does not think");
+  }
   RETURN_IF_ERROR(session->model().templates.choose(/*tools=*/false));
   ThinkScores scores;
+  int not_asked = 0;
   for (const ThinkTask& task : tasks) {
     ASSIGN_OR_RETURN(const Json line, run_task(*session, task, scores));
+    if (line.contains("error")) ++not_asked;
     RETURN_IF_ERROR(write_line(line));
   }
   std::fputs(scores.table().c_str(), stderr);
+  if (not_asked > 0) {
+    std::fprintf(stderr, "%d of %zu tasks could not be asked: their lines say why\n", not_asked,
+                 tasks.size());
+  }
   return {};
 }
 

@@ -24,7 +24,7 @@ class ThinkScores {
  public:
   void add(const std::string& kind, ThinkPolicy policy, ThinkResult result);
   // A line for each kind in the order of their first results, and one for all, with each policy in
-  // the order of its first result. Empty without a result.
+  // the order of its first result. `ready ms` is a median, `KV KiB` a mean. Empty without a result.
   std::string table() const;
 
  private:

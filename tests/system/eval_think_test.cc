@@ -26,13 +26,15 @@ ProgramResult ask(const std::string& model, const std::string& tasks) {
 }
 
 // A turn about the capital of France, whose thoughts are `thought`.
-std::string line_with(const std::string& id, const std::string& thought) {
+std::string line_with(const std::string& id, const std::string& thought,
+                      const std::string& reply = "The capital of France is Paris.",
+                      const std::string& question = "What is the capital of Italy?") {
   return Json{{"id", id},
               {"kind", "capital"},
               {"messages", {{{"role", "user"}, {"content", "What is the capital of France?"}}}},
               {"thought", thought},
-              {"reply", "The capital of France is Paris."},
-              {"question", "What is the capital of Italy?"},
+              {"reply", reply},
+              {"question", question},
               {"answer", "The capital of Italy is Rome."}}
              .dump() +
          '\n';
@@ -56,7 +58,7 @@ TEST(EvalThink, policies_are_compared_with_the_exact_history) {
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[1]["id"], "long");
   EXPECT_THAT(lines[1]["error"].get<std::string>(),
-              HasSubstr("tokens with the thoughts; the model's context holds 16384"));
+              HasSubstr("tokens; the model's context holds 16384"));
   EXPECT_FALSE(lines[1].contains("policies"));
   for (const Json& line : {lines[0], lines[2]}) {
     EXPECT_EQ(line["kind"], "capital");
@@ -85,6 +87,7 @@ TEST(EvalThink, policies_are_compared_with_the_exact_history) {
   EXPECT_GT(lines[0]["policies"][3]["kv_bytes"], lines[0]["policies"][0]["kv_bytes"]);
   EXPECT_THAT(result.err, HasSubstr("\ncapital  reprefill          2/2       2/2        100.00 %"));
   EXPECT_THAT(result.err, HasSubstr("\nall      keep               2/2       2/2        100.00 %"));
+  EXPECT_THAT(result.err, HasSubstr("\n1 of 3 tasks could not be asked"));
 }
 
 TEST(EvalThink, errors_name_the_line_or_the_model) {
@@ -93,10 +96,42 @@ TEST(EvalThink, errors_name_the_line_or_the_model) {
       ask(testing::demo_model_dir().string(), good + line_with("b", "") + good);
   EXPECT_EQ(line.exit_code, 1);
   EXPECT_EQ(line.out, "") << "no task is asked before all lines are read";
-  EXPECT_THAT(line.err, HasSubstr("line 2: thought: must not be empty"));
+  EXPECT_THAT(line.err, HasSubstr("line 2: thought: must have more than white space"));
   const ProgramResult hybrid = ask((testing::fixtures_dir() / "qwen3-5").string(), good);
   EXPECT_NE(hybrid.exit_code, 0);
   EXPECT_THAT(hybrid.err, HasSubstr("--model: has recurrent layers"));
+}
+
+// The sum of the divergences of each policy.
+std::vector<double> sums_of(const std::string& output) {
+  std::vector<double> sums;
+  const Json line = Json::parse(output);
+  for (const Json& policy : line["policies"]) {
+    sums.push_back(0);
+    for (const double kl : policy["kl"]) sums.back() += kl;
+  }
+  return sums;
+}
+
+TEST(EvalThink, approximations_are_closer_to_exact_than_thoughts_that_stay) {
+  const ProgramResult result =
+      ask(testing::demo_model_dir().string(),
+          line_with("a", long_thought(20) + "The code of the red box is 4711.",
+                    "Ask me about the box.", "What is the code of the red box?"));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<double> sums = sums_of(result.out);
+  ASSERT_EQ(sums.size(), 4u);
+  EXPECT_EQ(sums[0], 0);
+  EXPECT_LT(sums[1], sums[3] / 10);
+  EXPECT_LT(sums[2], sums[3] / 2);
+}
+
+TEST(EvalThink, a_task_whose_answer_might_not_fit_the_context_is_not_asked) {
+  std::string thought;
+  for (int i = 0; i < 16268; ++i) thought += "a ";
+  const ProgramResult result = ask(testing::demo_model_dir().string(), line_with("a", thought));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("may take 16385 tokens; the model's context holds 16384"));
 }
 
 }  // namespace

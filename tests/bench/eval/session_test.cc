@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/random.h"
+#include "model/row_mover.h"
 #include "tests/long_tests.h"
+#include "tests/model/stepping.h"
 #include "tests/shared_dir.h"
 #include "tests/temporary_folder.h"
 
@@ -142,13 +144,41 @@ class SessionRemove : public ::testing::Test {
   std::vector<int32_t> ids_;
 };
 
-TEST_F(SessionRemove, what_comes_after_is_an_approximation) {
+// The same with pages of their own for the tokens that are moved.
+std::vector<float> moved_apart(const Model& model, std::span<const int32_t> ids, int64_t begin,
+                               int64_t end, bool turns, std::span<const int32_t> next) {
+  ThreadPool pool(1);
+  Transformer transformer(model.config, model.weights, *model.kernels, model.kv_layout, pool);
+  const testing::ChainPages whole(model.kv_layout, ids.size());
+  const testing::ChainPages rest(model.kv_layout, ids.size());
+  const auto run = [&](std::span<const int32_t> tokens, int64_t position,
+                       const testing::ChainPages& pages, int64_t free_positions) {
+    std::vector<float> hidden(model.config.hidden_size);
+    Slice slice = {tokens, position, pages.pages(), 1};
+    slice.free_positions = free_positions;
+    EXPECT_TRUE(transformer.forward(std::span(&slice, 1), hidden.data()).ok());
+    return hidden;
+  };
+  run(ids, 0, whole, 0);
+  run(ids.first(begin), 0, rest, 0);
+  const auto count = std::ssize(ids) - end;
+  RowMover(model.config, *model.kernels, model.kv_layout, pool)
+      .move({whole.pages(), end, rest.pages(), begin, count, turns ? begin - end : 0});
+  const std::vector<float> hidden = run(next, begin + count, rest, turns ? 0 : end - begin);
+  std::vector<float> logits(model.config.vocab_size);
+  transformer.logits(hidden.data(), 1, logits.data());
+  return logits;
+}
+
+TEST_F(SessionRemove, tokens_move_within_their_pages_as_they_do_to_others) {
   const std::vector<float> exact = this->exact();
-  const std::vector<float> splice = after_removal(Approximation::kSplice);
-  const std::vector<float> mask = after_removal(Approximation::kMask);
-  EXPECT_NE(splice, exact);
-  EXPECT_NE(mask, exact);
-  EXPECT_NE(splice, mask);
+  for (const auto how : {Approximation::kSplice, Approximation::kMask}) {
+    const std::vector<float> removed = after_removal(how);
+    EXPECT_EQ(removed, moved_apart(session_->model(), ids_, kBegin, kEnd,
+                                   how == Approximation::kSplice, ids(0, 3)))
+        << to_string(how);
+    EXPECT_NE(removed, exact) << to_string(how);
+  }
 }
 
 TEST_F(SessionRemove, free_positions_take_room_until_the_chain_is_cut_before_them) {

@@ -29,7 +29,7 @@ TEST(ThinkScores, a_table_has_a_line_for_each_kind_and_policy_and_for_all) {
       "b     reprefill          1/1       1/1        100.00 %        0        0      2.00       4\n"
       "b     splice             1/3       1/3         75.00 %     0.19      0.5      3.00       4\n"
       "a     reprefill          0/1       1/1        100.00 %        0        0    250.00       0\n"
-      "all   reprefill          1/2       2/2        100.00 %        0        0    250.00       2\n"
+      "all   reprefill          1/2       2/2        100.00 %        0        0    126.00       2\n"
       "all   splice             1/3       1/3         75.00 %     0.19      0.5      3.00       "
       "4\n");
 }

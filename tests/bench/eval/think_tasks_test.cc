@@ -54,11 +54,18 @@ TEST(ThinkTasks, errors_name_the_line_and_the_member) {
   }
   for (const char* member : {"thought", "reply", "question"}) {
     Json line = valid_line();
-    line[member] = "";
+    line[member] = "\n ";
     const auto task = read(line);
     ASSERT_FALSE(task.ok()) << member;
-    EXPECT_EQ(task.error().to_string(),
-              "invalid_argument: line 3: " + std::string(member) + ": must not be empty");
+    EXPECT_EQ(task.error().to_string(), "invalid_argument: line 3: " + std::string(member) +
+                                            ": must have more than white space");
+  }
+  for (const char* kind : {"", "all", "two\nlines"}) {
+    Json line = valid_line();
+    line["kind"] = kind;
+    const auto task = read(line);
+    ASSERT_FALSE(task.ok()) << kind;
+    EXPECT_THAT(task.error().to_string(), StartsWith("invalid_argument: line 3: kind: must be a"));
   }
 }
 
@@ -81,27 +88,50 @@ TEST_F(ThinkChainsOf, a_reply_has_the_same_tokens_after_the_thoughts_and_without
     return (*model)->tokenizer.decode(ids, /*skip_special=*/false);
   };
   const std::string question = "<|im_start|>user\nWhich code?<|im_end|>\n<|im_start|>assistant\n";
-  // Whatever comes next begins with this mark, so the history has it already.
-  const std::string reply = "The code is 5.<|im_end|>\n<|im_start|>";
+  const std::string reply = "The code is 5.";
   EXPECT_EQ(text(chains->history), question + reply);
   EXPECT_EQ(text(chains->sampled),
             question + "<think>\n" + task.thought + "\n</think>\n\n" + reply);
   EXPECT_EQ(text(chains->next),
-            "user\nWhich one?<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n");
+            "<|im_end|>\n<|im_start|>user\nWhich one?<|im_end|>\n<|im_start|>assistant\n"
+            "<think>\n\n</think>\n\n");
   const auto in_sampled = std::span(chains->sampled).subspan(chains->reply_begin);
   EXPECT_TRUE(std::ranges::equal(in_sampled, std::span(chains->history).subspan(chains->begin)));
   EXPECT_EQ(text(in_sampled), reply);
   EXPECT_EQ(chains->thought_tokens(), std::ssize(chains->sampled) - std::ssize(chains->history));
   const int32_t end = *(*model)->tokenizer.token_id("<|im_end|>");
-  EXPECT_EQ(std::ranges::count(chains->sampled, end), 2) << "that of the thought is only text";
+  EXPECT_EQ(std::ranges::count(chains->sampled, end), 1) << "that of the thought is only text";
 }
 
-TEST_F(ThinkChainsOf, a_model_without_think_tokens_is_refused) {
-  const auto model = load(testing::fixtures_dir() / "granite");
+TEST_F(ThinkChainsOf, a_template_that_puts_no_reply_where_the_thoughts_were_is_refused) {
+  const auto model = load(testing::demo_model_dir());
   ASSERT_TRUE(model.ok()) << model.error().to_string();
-  const auto chains = think_chains_of(**model, *read(valid_line()), 0);
-  ASSERT_FALSE(chains.ok());
-  EXPECT_THAT(chains.error().to_string(), HasSubstr("the model has no think tokens"));
+  struct Case {
+    const char* before_reply;
+    const char* error;  // "": it can be used
+  };
+  for (const auto& [before_reply, error] : std::vector<Case>{
+           {"<|im_start|>assistant\n", ""},
+           {"",
+            "the history does not go on with the reply where the prompt for it ends, but with "
+            "'The code is 5."},
+           {"<|im_start|>assistant\n<|im_end|>", "but with '<|im_end|>The code is 5."},
+           {"<|im_start|>assistant\nSo: ", "but with 'So: The code is 5."}}) {
+    (*model)->templates = {};
+    (*model)->templates.add(
+        "default", conversation_template(
+                       std::string("{% for m in messages %}"
+                                   "{% if m.role == 'assistant' %}") +
+                           before_reply +
+                           "{{m.content}}<|im_end|>\n{% elif not loop.first %}"
+                           "{{m.content}}{% endif %}{% endfor %}"
+                           "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+                       OrderedJson::object()));
+    const auto chains = think_chains_of(**model, *read(valid_line()), 0);
+    const std::string got = chains.ok() ? "" : chains.error().to_string();
+    EXPECT_EQ(got.empty(), *error == 0) << before_reply;
+    EXPECT_THAT(got, HasSubstr(error));
+  }
 }
 
 }  // namespace
