@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "actors/burst_sequence.h"
 #include "actors/job_pages.h"
@@ -107,6 +108,19 @@ void move_rows(Engine& engine, const wire::PrefillJob& job) {
                      .turn = job.moved->turn});
 }
 
+// The pass of a prefill job. If it yields, engine.yielded is of this job afterwards.
+Status forward(Engine& engine, const wire::PrefillJob& job, const Slice& slice, float* hidden,
+               const Interrupt& wanted) {
+  const std::span<const Slice> slices(&slice, 1);
+  if (!job.yields) return engine.transformer.forward(slices, hidden);
+  Engine::Yielded latest = std::exchange(engine.yielded, {});
+  if (latest.job != job.resumes) latest.pass = {};
+  Status computed = engine.transformer.forward(slices, hidden, wanted, &latest.pass);
+  const bool yielded = !computed.ok() && computed.error().code == ErrorCode::kCancelled;
+  if (yielded) engine.yielded = {job.job, std::move(latest.pass)};
+  return computed;
+}
+
 // Checks the grammar before anything is computed for the job.
 Status check_grammar(const Model& model, const wire::EncodeJob& job) {
   if (!job.grammar) return {};
@@ -178,7 +192,8 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
   return done;
 }
 
-wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
+wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job,
+                              const Interrupt& wanted) {
   const int64_t start_us = system_clock().monotonic_us();
   wire::PrefillDone done;
   done.job = job.job;
@@ -198,8 +213,9 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
   if (job.attention.selected > 0 || job.index_pages) slice.indexed_pages = pages.indexed();
   std::vector<float> hidden(engine.model.config.hidden_size);
   const int64_t selected_before = engine.transformer.selected_tokens();
-  const Status computed = engine.transformer.forward(std::span(&slice, 1), hidden.data());
-  CHECK(computed.ok() || pages.failed());
+  const Status computed = forward(engine, job, slice, hidden.data(), wanted);
+  done.yielded = engine.yielded.job == job.job;
+  CHECK(computed.ok() || pages.failed() || done.yielded);
   if (computed.ok()) {
     done.selected_tokens = engine.transformer.selected_tokens() - selected_before;
     done.indexed_pages = pages.indexed_pages();

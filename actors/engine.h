@@ -6,7 +6,9 @@
 #include "kernels/thread_pool.h"
 #include "model/draft_pace.h"
 #include "model/grammar/grammar_cache.h"
+#include "model/interrupt.h"
 #include "model/model.h"
+#include "model/paused_pass.h"
 #include "model/row_mover.h"
 #include "model/transformer.h"
 #include "persist/kv_part_files.h"
@@ -43,13 +45,22 @@ struct Engine {
   RowMover mover;
   GrammarCache grammars;
   DraftPace draft_pace;
+  // Where the latest job that yielded ended.
+  struct Yielded {
+    uint64_t job = 0;  // 0: none
+    PausedPass pass = {};
+  };
+  Yielded yielded;
 };
 
 // Tokenizes as the job says. Needs no Engine: it may run beside a forward pass. Any thread.
 wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job);
 
 // Computes the job's K and V into its pages, or moves them there, and the next token if asked for.
-wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job);
+// A job that yields ends undone once `wanted` says that the actor is wanted for something else;
+// what it has done by then is kept for the job that resumes it.
+wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job,
+                              const Interrupt& wanted = {});
 
 // Runs up to steps_max decode steps of all the job's sequences, and more until drafts that were
 // begun are checked: at most kDraftsMax + 1 (BurstSequence).

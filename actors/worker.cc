@@ -89,15 +89,14 @@ class BatchLoop {
   bool stopped_ = false;
 };
 
-using Handle = std::function<std::optional<wire::Message>(const wire::Message&)>;
-
 Task<> serve(ZmqPort& port, PeerWatch& watch, const Handle& handle) {
+  const std::function<bool()> wanted = [&port] { return port.has_message(); };
   for (;;) {
     const std::optional<wire::Frames> frames = co_await port.recv();
     if (!frames) co_return;
     const wire::Envelope envelope = decoded(*frames);
     if (std::holds_alternative<wire::Stop>(envelope.message)) break;
-    std::optional<wire::Message> answer = handle(envelope.message);
+    std::optional<wire::Message> answer = handle(envelope.message, wanted);
     if (answer) send_answer(port, {envelope.request, std::move(*answer)});
   }
   watch.close();

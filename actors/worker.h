@@ -33,11 +33,16 @@ inline constexpr char kDecodeActor[] = "decode";
 inline constexpr char kStoreActor[] = "store";
 inline constexpr char kMainActor[] = "main";  // the daemon's main thread, which stops the scheduler
 
+// Handles a message of the scheduler. `wanted` says, on this thread and until the handler returns,
+// whether another message waits.
+using Handle = std::function<std::optional<wire::Message>(const wire::Message& message,
+                                                          const std::function<bool()>& wanted)>;
+
 // Runs the actor `name` on the calling thread: greets the scheduler, then gives each message to
 // `handle` and sends back what it returns. Returns on Stop. Throws what `handle` throws, and
 // std::runtime_error if the scheduler has ended (it was restarted: the supervisor starts us again).
 void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,
-                const std::function<std::optional<wire::Message>(const wire::Message&)>& handle);
+                const Handle& handle);
 
 // Does the same for an actor that works on many messages at a time. It gives all available
 // messages, at most kBatchMax, to `handle`, which sends its answers itself. It gives an empty batch

@@ -110,6 +110,8 @@ class ZmqPort {
   Task<bool> wait();
   // The next message if there is one. Only between calls of recv().
   std::optional<wire::Frames> try_recv();
+  // Whether a message is there. Only between calls of recv(), as try_recv().
+  bool has_message() { return readable(); }
 
   // The sender's public key, as the ZapHandler has it, of the message that recv() or try_recv()
   // returned last; empty without CURVE.

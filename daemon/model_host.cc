@@ -220,16 +220,17 @@ void ModelHost::start(OnFailure on_failure) {
       [this](int, std::span<const Transformer::Row>, const float*) { compute_.layers->move(); });
   supervisor_.start(actor("scheduler"),
                     [this](uint64_t incarnation) { run_scheduler_actor(incarnation); });
-  start_worker(kPrefillActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
+  using Answer = std::optional<wire::Message>;
+  start_worker(kPrefillActor, [this](const wire::Message& m, const Interrupt& wanted) -> Answer {
     const WorkMeter::Piece piece(health_->prefill);
     if (const auto* encode = std::get_if<wire::EncodeJob>(&m)) return run_encode(*model_, *encode);
     if (const auto* job = std::get_if<wire::PrefillJob>(&m)) {
       const FairTurn::Hold turn(compute_.turn);
-      return run_prefill(engine_, *job);
+      return run_prefill(engine_, *job, wanted);
     }
     return std::nullopt;
   });
-  start_worker(kDecodeActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
+  start_worker(kDecodeActor, [this](const wire::Message& m, const Interrupt&) -> Answer {
     const WorkMeter::Piece piece(health_->decode);
     if (const auto* job = std::get_if<wire::DecodeJob>(&m)) {
       const FairTurn::Hold turn(compute_.turn);
@@ -261,8 +262,7 @@ void ModelHost::on_tick(const SchedulerLoad& load) {
   health_->on_tick(load);
 }
 
-void ModelHost::start_worker(
-    const char* name, std::function<std::optional<wire::Message>(const wire::Message&)> handle) {
+void ModelHost::start_worker(const char* name, Handle handle) {
   supervisor_.start(actor(name), [this, name, handle = std::move(handle)](uint64_t incarnation) {
     run_worker(context_, name, incarnation, handle);
   });

@@ -11,6 +11,7 @@
 #include "actors/engine.h"
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/supervisor.h"
+#include "actors/worker.h"
 #include "actors/zmq_port.h"
 #include "daemon/compute.h"
 #include "daemon/health.h"
@@ -81,8 +82,7 @@ class ModelHost {
 
   ModelHost(const DaemonOptions& options, const Place& place, ZmqContext& context, Compute& compute,
             std::unique_ptr<Model> model, Arenas arenas, Disk disk);
-  void start_worker(const char* name,
-                    std::function<std::optional<wire::Message>(const wire::Message&)> handle);
+  void start_worker(const char* name, Handle handle);
   void run_scheduler_actor(uint64_t incarnation);
   void run_store(uint64_t incarnation);
   void on_tick(const SchedulerLoad& load);

@@ -2,6 +2,7 @@
 #include "model/attention_pass.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
@@ -257,12 +258,13 @@ void AttentionPass::plan_tasks_of(Group& group, int kv_heads) const {
   }
 }
 
-Status AttentionPass::attend(int layer, const Queries& queries, const Outputs& outputs) {
-  const Call call = {layer, config_.attention_shape(layer), queries, outputs};
+Status AttentionPass::attend(int layer, const Queries& queries, const Outputs& outputs,
+                             const Interrupt& interrupt) {
+  const Call call = {layer, config_.attention_shape(layer), queries, outputs, interrupt};
   for (Group& group : groups_) {
     if (group.order.empty()) continue;
     if (group.sequence == nullptr) {
-      run(group, call);
+      RETURN_IF_ERROR(run(group, call));
     } else {
       RETURN_IF_ERROR(attend_sequence(group, call));
     }
@@ -341,7 +343,7 @@ Status AttentionPass::attend_stages(const Group& group, Call call, std::span<con
       ASSIGN_OR_RETURN(read, stream_->next());
     }
     place(*group.sequence, call, read);
-    run(group, call);
+    RETURN_IF_ERROR(run(group, call));
   }
   return {};
 }
@@ -372,10 +374,16 @@ void AttentionPass::place(Sequence& sequence, const Call& call, const uint8_t* r
   }
 }
 
-void AttentionPass::run(const Group& group, const Call& call) {
+Status AttentionPass::run(const Group& group, const Call& call) {
   const std::vector<Task>& tasks = group.tasks.at(call.shape.kv_heads);
-  pool_.run(static_cast<int>(tasks.size()),
-            [&](int task, int thread) { run_task(group, call, tasks[task], thread); });
+  std::atomic<bool> stopped = false;
+  pool_.run(static_cast<int>(tasks.size()), [&](int task, int thread) {
+    const bool is_caller = thread == 0;
+    if (is_caller && call.interrupt && !stopped) stopped = call.interrupt();
+    if (!stopped) run_task(group, call, tasks[task], thread);
+  });
+  if (stopped) return interrupted();
+  return {};
 }
 
 void AttentionPass::run_task(const Group& group, const Call& call, const Task& task, int thread) {

@@ -14,6 +14,7 @@
 #include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
 #include "model/config.h"
+#include "model/interrupt.h"
 #include "model/kv_part_stream.h"
 #include "model/page_choice.h"
 #include "model/page_indexer.h"
@@ -76,8 +77,10 @@ class AttentionPass {
     size_t stride;
   };
   // Attends the rows in `layer`; call it for all layers, ascending. Their own K and V are in the
-  // pages already. Errors: those of a slice's reader; only end() may follow.
-  Status attend(int layer, const Queries& queries, const Outputs& outputs);
+  // pages already. Errors: those of a slice's reader; kCancelled if `interrupt` said so; only end()
+  // may follow.
+  Status attend(int layer, const Queries& queries, const Outputs& outputs,
+                const Interrupt& interrupt = {});
   // Ends the pass, also an incomplete one.
   void end();
 
@@ -131,6 +134,7 @@ class AttentionPass {
     AttentionShape shape;  // of the layer
     Queries queries;
     Outputs outputs;
+    const Interrupt& interrupt;
     const Stage* stage = nullptr;
     bool blocks = false;  // Reads::blocks() of the stage
   };
@@ -153,7 +157,7 @@ class AttentionPass {
                   std::vector<KvPartStream::Piece>& pieces) const;
   Status attend_stages(const Group& group, Call call, std::span<const Stage> stages);
   void place(Sequence& sequence, const Call& call, const uint8_t* read) const;
-  void run(const Group& group, const Call& call);
+  Status run(const Group& group, const Call& call);
   void run_task(const Group& group, const Call& call, const Task& task, int thread);
   // Chooses pages for the rows of the task; `chosen` gets what each of its pairs sees.
   void choose_pages(const AttentionMode& mode, const Call& call, const Group& group,

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -101,7 +102,12 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   if (has_quantized(weights)) buffers_.quantized = reinterpret_cast<uint8_t*>(next);
 }
 
-Status Transformer::forward(std::span<const Slice> slices, float* hidden) {
+Status Transformer::forward(std::span<const Slice> slices, float* hidden,
+                            const Interrupt& interrupt, PausedPass* paused) {
+  if (paused != nullptr) {
+    CHECK(slices.size() == 1 && slices[0].outputs == 0 && !recurrent_pass_);
+    CHECK(slices[0].token_ids.size() <= size_t{kRowsMax});
+  }
   // Slices are cut into passes of at most kRowsMax rows, in order.
   std::vector<int> done(slices.size(), 0);
   size_t first = 0;
@@ -113,7 +119,7 @@ Status Transformer::forward(std::span<const Slice> slices, float* hidden) {
       take[i] = std::min(left, kRowsMax - rows);
       rows += take[i];
     }
-    RETURN_IF_ERROR(run_pass(slices, done, take, hidden));
+    RETURN_IF_ERROR(run_pass(slices, done, take, hidden, {interrupt, paused}));
     for (size_t i = first; i < slices.size(); ++i) {
       done[i] += take[i];
       for (int row = done[i] - take[i]; row < done[i]; ++row) {
@@ -135,7 +141,7 @@ void Transformer::for_rows(const Body& body) {
 }
 
 Status Transformer::run_pass(std::span<const Slice> slices, std::span<const int> skip,
-                             std::span<const int> take, float* hidden) {
+                             std::span<const int> take, float* hidden, const Breaks& breaks) {
   rows_.clear();
   std::vector<RecurrentPass::Sequence> sequences;
   for (size_t i = 0; i < slices.size(); ++i) {
@@ -166,7 +172,7 @@ Status Transformer::run_pass(std::span<const Slice> slices, std::span<const int>
   if (recurrent_pass_) recurrent_pass_->begin(sequences);
   embed(slices);
   attention_pass_.begin(rows_, slices);
-  Status done = run_layers(slices);
+  Status done = run_layers(slices, breaks);
   attention_pass_.end();
   RETURN_IF_ERROR(std::move(done));
   for_rows([&](int row) {
@@ -177,31 +183,70 @@ Status Transformer::run_pass(std::span<const Slice> slices, std::span<const int>
   return {};
 }
 
-Status Transformer::run_layers(std::span<const Slice> slices) {
-  const int last_state_layer = config_.last_state_layer();
-  for (int layer = 0; layer < config_.layers; ++layer) {
-    const LayerWeights& w = weights_.layers[layer];
-    for_rows([&](int row) { norm_input(w.attention_norm, row); });
-    if (w.recurrent != nullptr) {
-      recurrent_pass_->run(*w.recurrent, layer,
-                           {.x = buffers_.normed,
-                            .quantized = buffers_.quantized,
-                            .projected = buffers_.qkv,
-                            .projected_stride = sizes_.qkv,
-                            .out = buffers_.attention,
-                            .out_stride = sizes_.attention});
-      if (layer == last_state_layer) keep_output_rows(buffers_.attention, sizes_.attention);
+Status Transformer::run_layers(std::span<const Slice> slices, const Breaks& breaks) {
+  PausedPass place;
+  if (breaks.paused != nullptr) place = std::exchange(*breaks.paused, {});
+  if (!place.residual.empty()) {
+    CHECK(place.residual.size() == rows_.size() * config_.hidden_size);
+    std::ranges::copy(place.residual, buffers_.residual);
+  }
+  for (; place.layer < config_.layers; ++place.layer, place.attended = false) {
+    const LayerWeights& w = weights_.layers[place.layer];
+    Status done;
+    if (place.attended) {
+      for_rows([&](int row) { norm_input(w.mlp_norm, row); });
     } else {
-      RETURN_IF_ERROR(attend(w, slices, layer));
+      done = add_attention(w, slices, place.layer, breaks.interrupt);
+      if (done.ok() && rows_.empty()) return {};
+      place.attended = done.ok();
     }
-    if (rows_.empty()) return {};
-    finish_layer(w, layer);
-    if (observer_) observer_(layer, rows_, buffers_.residual);
+    if (done.ok()) done = ask(breaks.interrupt);
+    if (!done.ok()) {
+      const bool cancelled = done.error().code == ErrorCode::kCancelled;
+      if (breaks.paused != nullptr && cancelled) {
+        place.residual.assign(buffers_.residual,
+                              buffers_.residual + rows_.size() * config_.hidden_size);
+        *breaks.paused = std::move(place);
+      }
+      return done;
+    }
+    finish_layer(w, place.layer);
+    if (observer_) observer_(place.layer, rows_, buffers_.residual);
   }
   return {};
 }
 
-Status Transformer::attend(const LayerWeights& w, std::span<const Slice> slices, int layer) {
+Status Transformer::add_attention(const LayerWeights& w, std::span<const Slice> slices, int layer,
+                                  const Interrupt& interrupt) {
+  RETURN_IF_ERROR(ask(interrupt));
+  for_rows([&](int row) { norm_input(w.attention_norm, row); });
+  if (w.recurrent != nullptr) {
+    recurrent_pass_->run(*w.recurrent, layer,
+                         {.x = buffers_.normed,
+                          .quantized = buffers_.quantized,
+                          .projected = buffers_.qkv,
+                          .projected_stride = sizes_.qkv,
+                          .out = buffers_.attention,
+                          .out_stride = sizes_.attention});
+    if (layer == config_.last_state_layer()) {
+      keep_output_rows(buffers_.attention, sizes_.attention);
+    }
+  } else {
+    RETURN_IF_ERROR(attend(w, slices, layer, interrupt));
+  }
+  if (rows_.empty()) return {};
+  RETURN_IF_ERROR(ask(interrupt));
+  multiply(
+      product(w.output, buffers_.attention, sizes_.attention, buffers_.projected, sizes_.output));
+  for_rows([&](int row) {
+    add_output(w.attention_output_norm, row);
+    norm_input(w.mlp_norm, row);
+  });
+  return {};
+}
+
+Status Transformer::attend(const LayerWeights& w, std::span<const Slice> slices, int layer,
+                           const Interrupt& interrupt) {
   project_qkv(w, slices, layer);
   const AttentionShape shape = config_.attention_shape(layer);
   if (shape.writes_kv) RETURN_IF_ERROR(attention_pass_.index_pages(shape.kv_part));
@@ -212,7 +257,7 @@ Status Transformer::attend(const LayerWeights& w, std::span<const Slice> slices,
   }
   const float* sinks = w.sink_logits.empty() ? nullptr : w.sink_logits.data();
   RETURN_IF_ERROR(attention_pass_.attend(layer, {buffers_.qkv + w.qkv.offset[0], sizes_.qkv, sinks},
-                                         {buffers_.attention, sizes_.attention}));
+                                         {buffers_.attention, sizes_.attention}, interrupt));
   if (!config_.attention_gate) return {};
   const int q_size = config_.query_heads * shape.head_dim;
   for_rows([&](int row) {
@@ -317,12 +362,6 @@ void Transformer::add_output(const std::vector<float>& norm, int row) {
 }
 
 void Transformer::finish_layer(const LayerWeights& w, int layer) {
-  multiply(
-      product(w.output, buffers_.attention, sizes_.attention, buffers_.projected, sizes_.output));
-  for_rows([&](int row) {
-    add_output(w.attention_output_norm, row);
-    norm_input(w.mlp_norm, row);
-  });
   const int rows = static_cast<int>(rows_.size());
   if (!w.down.matrices.empty()) run_mlp(w);
   if (w.mixture != nullptr && config_.mixture.beside_mlp) {

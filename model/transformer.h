@@ -13,10 +13,12 @@
 #include "model/activations.h"
 #include "model/attention_pass.h"
 #include "model/config.h"
+#include "model/interrupt.h"
 #include "model/layer_inputs.h"
 #include "model/matrix_multiplier.h"
 #include "model/mixture_pass.h"
 #include "model/packed_memory.h"
+#include "model/paused_pass.h"
 #include "model/recurrent_pass.h"
 #include "model/rope_angles.h"
 #include "model/slice.h"
@@ -46,11 +48,15 @@ class Transformer {
               const KvLayout& layout, ThreadPool& pool);
 
   // Runs the slices; different slices are different sequences. `hidden` receives the wanted hidden
-  // states after the final norm, slice by slice, [sum of outputs, hidden_size].
-  // Preconditions (CHECKed): as stated at Slice. Errors: those of a slice's reader, and none
-  // without one. After an error, K and V of any of the slices' tokens may be missing, and `hidden`
-  // is incomplete; the same call may be made again.
-  Status forward(std::span<const Slice> slices, float* hidden);
+  // states after the final norm, slice by slice, [sum of outputs, hidden_size]. `interrupt` may end
+  // the call early. `paused` then says where another call goes on, if it has the same slice, whose
+  // K and V nobody has changed meanwhile; what it does has the same bits. Preconditions (CHECKed):
+  // as stated at Slice; with `paused`, there is one slice of at most kRowsMax tokens and without
+  // outputs, and no layer is recurrent. Errors: those of a slice's reader; kCancelled if
+  // `interrupt` said so. After an error, K and V of any of the slices' tokens may be missing, and
+  // `hidden` is incomplete; the same call may be made again.
+  Status forward(std::span<const Slice> slices, float* hidden, const Interrupt& interrupt = {},
+                 PausedPass* paused = nullptr);
 
   // logits[r] = LM head * hidden[r]; hidden [rows, hidden_size], logits [rows, vocab_size]. All NaN
   // where a value of hidden[r] is not finite.
@@ -70,9 +76,13 @@ class Transformer {
   const Kernels& kernels() const { return kernels_; }
 
  private:
+  struct Breaks {
+    const Interrupt& interrupt;
+    PausedPass* paused;
+  };
   Status run_pass(std::span<const Slice> slices, std::span<const int> skip,
-                  std::span<const int> take, float* hidden);
-  Status run_layers(std::span<const Slice> slices);
+                  std::span<const int> take, float* hidden, const Breaks& breaks);
+  Status run_layers(std::span<const Slice> slices, const Breaks& breaks);
   void embed(std::span<const Slice> slices);
   // The product of all rows.
   Product product(const StackedMatrix& w, const float* x, size_t x_stride, float* y,
@@ -81,7 +91,13 @@ class Transformer {
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
   // Computes the attention of `layer` into buffers_.attention. If the layer is the last one with a
   // state, only the wanted rows are left, perhaps none.
-  Status attend(const LayerWeights& w, std::span<const Slice> slices, int layer);
+  Status attend(const LayerWeights& w, std::span<const Slice> slices, int layer,
+                const Interrupt& interrupt);
+  // Adds the attention of `layer`, or what a recurrent layer has in place of it, to the residual
+  // stream, and norms the input of the MLP. After an error in a pass without outputs, the residual
+  // stream is as before.
+  Status add_attention(const LayerWeights& w, std::span<const Slice> slices, int layer,
+                       const Interrupt& interrupt);
   void finish_layer(const LayerWeights& w, int layer);
   void run_mlp(const LayerWeights& w);
   // Sets a row of buffers_.normed to the RMSNorm of the residual stream by `norm`, or to a copy of

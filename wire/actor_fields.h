@@ -114,6 +114,8 @@ void fields(A& a, M& m) {
   a.optional("states", m.states);
   a.optional("free_positions", m.free_positions);
   a.optional("moved", m.moved);
+  a.optional("yields", m.yields);
+  a.optional("resumes", m.resumes);
 }
 
 template <class A, Is<PrefillDone> M>
@@ -131,6 +133,7 @@ void fields(A& a, M& m) {
   a.required("read_wait_us", m.read_wait_us);
   a.optional("selected_tokens", m.selected_tokens);
   a.optional("indexed_pages", m.indexed_pages);
+  a.optional("yielded", m.yielded);
 }
 
 template <class A, Is<DecodeSequence> M>

@@ -130,6 +130,11 @@ struct PrefillJob {
   // Set: nothing is computed, and of the other fields only job, position, token_ids and pages
   // count.
   std::optional<MovedRows> moved = {};
+  // Nobody waits for the job: it ends undone as soon as another message to the actor comes.
+  bool yields = false;
+  // The latest job with the same tokens and pages, which yielded: this one goes on where it ended.
+  // 0: none.
+  uint64_t resumes = 0;
 };
 
 struct PrefillDone {
@@ -150,6 +155,7 @@ struct PrefillDone {
   int64_t read_wait_us = 0;
   int64_t selected_tokens = 0;  // those that selected pages
   int64_t indexed_pages = 0;    // how many of the first pages have an index now, as far as known
+  bool yielded = false;         // to another message (PrefillJob::yields): the job was not done
 };
 
 struct DecodeSequence {

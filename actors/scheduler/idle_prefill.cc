@@ -213,10 +213,12 @@ void IdlePrefill::restored() {
 
 wire::PrefillJob IdlePrefill::slice(int64_t end) {
   Reprefill& first = queue_.front();
+  const int64_t begin = first.sequence->committed();
   end = std::min({end, std::ssize(first.sequence->pages()) * kPageTokens, std::ssize(first.chain)});
+  if (slice_.yielded) end = slice_.end;
   wire::PrefillJob job;
   job.job = jobs_.next();
-  job.position = first.sequence->committed();
+  job.position = begin;
   job.token_ids.assign(first.chain.begin() + job.position, first.chain.begin() + end);
   put_pages(*first.sequence, job);
   const int64_t size = std::ssize(first.chain);
@@ -226,14 +228,20 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
   put_states(*states, job);
   if (!first.for_all) job.attention = first.attention.exact();
   if (first.removal) put_move(*first.sequence, first, job);
+  // The state before a slice may be lost with it, and moving takes little time.
+  job.yields = !job.states && !job.moved;
+  if (slice_.yielded) job.resumes = slice_.job;
+  slice_ = {job.job, end};
   computing_ = true;
   return job;
 }
 
-void IdlePrefill::computed(std::span<const int32_t> tokens, bool failed) {
+void IdlePrefill::ended(std::span<const int32_t> tokens, SliceEnd how) {
   computing_ = false;
+  slice_.yielded = how == SliceEnd::kYielded;
   const Reprefill& first = queue_.front();
-  if (failed || is_gone()) return end(/*complete=*/false);
+  if (how == SliceEnd::kFailed || is_gone()) return end(/*complete=*/false);
+  if (slice_.yielded) return;
   advance_chain(*first.sequence, *first.recurrent, tokens, clock_.wall_us());
   (first.removal ? tokens_moved_ : tokens_computed_) += std::ssize(tokens);
   if (first.sequence->committed() == std::ssize(first.chain)) end(/*complete=*/true);
@@ -271,6 +279,7 @@ bool IdlePrefill::pause() {
 // Leaves what was computed of the chain to the caches.
 void IdlePrefill::leave_chain(Reprefill& first) {
   if (!first.sequence) return;
+  slice_ = {};
   if (first.removal) release_source(caches_.index, first);
   finish_chain(*first.sequence, *first.recurrent, clock_.wall_us());
   first.sequence.reset();

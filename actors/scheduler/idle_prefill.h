@@ -34,6 +34,13 @@ struct IdleOptions {
   AttentionMode attention;   // of the chains that begin with a pinned system prompt
 };
 
+// How a slice ended.
+enum class SliceEnd {
+  kComputed,  // K and V of its tokens are in pages
+  kFailed,    // its chain is given up
+  kYielded,   // the actor was wanted for something else: the same slice comes again
+};
+
 // One thread. A text is tokenized first, then its chain waits in a queue. Only the first chain of
 // the queue has pages of its own; the pages that it has sealed stay in the index when it is paused.
 class IdlePrefill {
@@ -90,9 +97,8 @@ class IdlePrefill {
   // Returns the job for the next slice of the first chain, up to token `end`, with a new job
   // number. Precondition: start().
   wire::PrefillJob slice(int64_t end);
-  // The slice has ended. The K and V of its `tokens` are in pages, unless it `failed`.
-  // Precondition: slice().
-  void computed(std::span<const int32_t> tokens, bool failed);
+  // The slice has ended. Precondition: slice().
+  void ended(std::span<const int32_t> tokens, SliceEnd how);
   // PageLoader has read pages of the first chain. Arguments and result are those of
   // PageLoader::Loaded.
   bool loaded(std::span<const int32_t> tokens, bool more);
@@ -146,6 +152,13 @@ class IdlePrefill {
   std::deque<Reprefill> queue_;
   bool computing_ = false;
   bool loading_ = false;
+  // The latest slice of the first chain.
+  struct Slice {
+    uint64_t job = 0;
+    int64_t end = 0;
+    bool yielded = false;
+  };
+  Slice slice_;
   int64_t tokens_computed_ = 0;
   int64_t tokens_moved_ = 0;
 };

@@ -102,8 +102,7 @@ void SchedulerCore::plan() {
   if (prompt != nullptr) {
     input.prompt = {prompt->sequence->committed(), static_cast<int64_t>(prompt->chain().size())};
     input.prompt_is_owed = is_owed(*prompt);
-  } else if (requests_.running() == 0 && requests_.waiting().empty() && may_reprefill() &&
-             idle_.start()) {
+  } else if (requests_.empty() && may_reprefill() && idle_.start()) {
     const Reprefill& idle = idle_.first();
     input.idle_prompt = {idle.sequence->committed(), static_cast<int64_t>(idle.chain.size())};
   }
@@ -319,6 +318,10 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   const std::optional<InFlight> answered = compute_.slices.take(done.job);
   if (!answered) return;  // from before the actor's restart
   const InFlight& job = *answered;
+  if (done.yielded) {
+    CHECK(job.idle);
+    return idle_.ended(job.tokens, SliceEnd::kYielded);
+  }
   const auto tokens = static_cast<int64_t>(job.tokens.size());
   if (!done.error && !done.lost_page) {
     if (done.read_bytes > 0 || job.repair) {
@@ -330,7 +333,9 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   }
   if (job.repair) done.selected_tokens = 0;  // they were counted when the page was new
   counters_.tokens_selected += done.selected_tokens;
-  if (job.idle) return idle_.computed(job.tokens, done.error.has_value());
+  if (job.idle) {
+    return idle_.ended(job.tokens, done.error ? SliceEnd::kFailed : SliceEnd::kComputed);
+  }
   if (!requests_.decoding().empty()) compute_.prompt_budget.prefilled(done.compute_us);
   Request& request = requests_.at(job.requests.front());
   request.computing_us += done.compute_us;
@@ -466,7 +471,7 @@ void SchedulerCore::lost(std::map<uint64_t, InFlight>&& jobs) {
       if (job.repair) request.sequence->give_back(job.repair->memory);
       fail(request, lost_work());
     }
-    if (job.idle) idle_.computed({}, /*failed=*/true);
+    if (job.idle) idle_.ended({}, SliceEnd::kFailed);
   }
 }
 

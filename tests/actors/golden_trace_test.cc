@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "17a463fd62fd7ed1117e018b59f1aecaab4893e93bfd55af06c872ba06e948c1"},
+     "6185bdd1e0bdf5c04998432c3ac62baa519aa3ddf5b517dc7f9d6b7aa5b3852c"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "a5fff3804121e2be859c33648bbcf74c3754327f7c1eed236b259eb38d492c14"},
+     "af52a8b38e6c447d8fb88ac95b9fbfdb7b25be00609c7608e52a0ed537089622"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "26f108381e6cb6a126e4a1b00be299e32f649d62d3ac3c1978294a3ba2fd986a"},
+     "f334fed9ec9870032cd958525312e854a29e76942487a8a7e067f62802116c85"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "2970b9a35fc79c119820f0bf80f356b395193db160c7d28c202ae07a3a452989"},
+     "0c832a938cf84999d8631468b81253a6fcf3e31c022f0654d8d60a9a58280583"},
 };
 
 uint64_t other_seed() {

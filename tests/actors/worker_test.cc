@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/actors/port_testing.h"
 
@@ -32,7 +33,7 @@ class WorkerTest : public ::testing::Test {
   std::future<void> start(uint64_t incarnation = 1) {
     return std::async(std::launch::async, [this, incarnation] {
       run_worker(context_, kStoreActor, incarnation,
-                 [this](const wire::Message& m) { return handle(m); });
+                 [this](const wire::Message& m, const auto&) { return handle(m); });
     });
   }
   std::optional<wire::Message> handle(const wire::Message& message) {
@@ -91,10 +92,38 @@ TEST_F(WorkerTest, greets_answers_and_stops) {
   EXPECT_EQ(handled_, 1000);  // the handler does not get Stop
 }
 
+TEST_F(WorkerTest, tells_a_handler_when_another_message_waits) {
+  listen();
+  std::atomic<bool> begun = false;
+  bool was_wanted = true;
+  std::future<void> worker = std::async(std::launch::async, [&] {
+    run_worker(context_, kStoreActor, 1, [&](const wire::Message& message, const auto& wanted) {
+      const uint64_t job = std::get<wire::StoreLoad>(message).job;
+      if (job == 1) {
+        was_wanted = wanted();
+        begun = true;
+        while (!wanted()) std::this_thread::yield();
+      }
+      return wire::StoreAck{job, std::nullopt};
+    });
+  });
+  hear_hello(1);
+  tell(wire::StoreLoad{1, ""}, kRequest);
+  while (!begun) std::this_thread::yield();
+  EXPECT_FALSE(was_wanted);
+  tell(wire::StoreLoad{2, ""}, kRequest);
+  hear_ack(1);
+  hear_ack(2);
+  tell(wire::StoreLoad{3, ""}, kRequest);
+  hear_ack(3);
+  tell(wire::Stop{});
+  worker.get();
+}
+
 TEST_F(WorkerTest, says_so_if_its_answer_is_larger_than_a_message) {
   listen();
   std::future<void> worker = std::async(std::launch::async, [&] {
-    run_worker(context_, kStoreActor, 1, [](const wire::Message& message) {
+    run_worker(context_, kStoreActor, 1, [](const wire::Message& message, const auto&) {
       wire::EncodeDone done;
       done.job = std::get<wire::EncodeJob>(message).job;
       done.text.assign(wire::kTextBytesMax + 1, 'x');

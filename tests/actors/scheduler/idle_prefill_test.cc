@@ -38,7 +38,7 @@ class IdlePrefillTest : public testing::RoomTest {
   void compute_to(int64_t end) {
     ASSERT_TRUE(idle_.start());
     const wire::PrefillJob job = idle_.slice(end);
-    idle_.computed(job.token_ids, /*failed=*/false);
+    idle_.ended(job.token_ids, SliceEnd::kComputed);
   }
 
   SpeedEstimate speed_;
@@ -89,7 +89,7 @@ TEST_F(IdlePrefillTest, computes_the_first_in_slices) {
   EXPECT_EQ(slice.token_ids, count_up(0, 64));
   EXPECT_TRUE(idle_.is_computed());
   EXPECT_FALSE(idle_.pause());
-  idle_.computed(slice.token_ids, /*failed=*/false);
+  idle_.ended(slice.token_ids, SliceEnd::kComputed);
   EXPECT_TRUE(ended_.empty());
   compute_to(100);
   EXPECT_EQ(ended_, (Ended{{"output_a", true}}));
@@ -124,7 +124,7 @@ TEST_F(IdlePrefillTest, a_prompt_with_a_window_is_computed_again_only_for_a_pin)
   EXPECT_EQ(ended_, (Ended{{"output_a", false}}));
   idle_.push(windowed("output_a", 2 * kPageTokens));
   EXPECT_TRUE(idle_.start()) << "most of it is the answer";
-  idle_.computed({}, /*failed=*/true);
+  idle_.ended({}, SliceEnd::kFailed);
   (*registry_.find_own("alice", "output_b"))->chunk.pinned = true;
   idle_.push(windowed("output_b", 19 * kPageTokens));
   for (int slice = 0; slice < 10; ++slice) {
@@ -132,9 +132,48 @@ TEST_F(IdlePrefillTest, a_prompt_with_a_window_is_computed_again_only_for_a_pin)
     const wire::PrefillJob job = idle_.slice(20 * kPageTokens);
     EXPECT_EQ(std::ssize(job.token_ids), 2 * kPageTokens) << "memory for more is not reserved";
     EXPECT_EQ(job.attention.window, kPageTokens);
-    idle_.computed(job.token_ids, /*failed=*/false);
+    idle_.ended(job.token_ids, SliceEnd::kComputed);
   }
   EXPECT_EQ(ended_.back(), std::pair(std::string("output_b"), true));
+}
+
+TEST_F(IdlePrefillTest, a_slice_that_yielded_is_resumed) {
+  idle_.push(of("output_a", count_up(0, 300)));
+  compute_to(50);
+  uint64_t latest = 0;
+  for (const int64_t end : {200, 300, 60}) {
+    ASSERT_TRUE(idle_.start());
+    const wire::PrefillJob slice = idle_.slice(end);
+    EXPECT_TRUE(slice.yields);
+    EXPECT_EQ(slice.resumes, latest);
+    EXPECT_EQ(slice.position, 50);
+    EXPECT_EQ(slice.token_ids, count_up(50, 150)) << "the same tokens, whatever is asked for";
+    latest = slice.job;
+    if (end != 60) idle_.ended(slice.token_ids, SliceEnd::kYielded);
+  }
+  idle_.ended(count_up(50, 150), SliceEnd::kComputed);
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob next = idle_.slice(300);
+  EXPECT_EQ(next.token_ids, count_up(200, 100));
+  EXPECT_EQ(next.resumes, 0u);
+}
+
+TEST_F(IdlePrefillTest, a_slice_is_not_resumed_after_its_chain_gave_its_pages_back) {
+  idle_.push(of("output_a", count_up(0, 300)));
+  ASSERT_TRUE(idle_.start());
+  idle_.ended(idle_.slice(200).token_ids, SliceEnd::kYielded);
+  ASSERT_TRUE(idle_.pause());
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob again = idle_.slice(300);
+  EXPECT_EQ(again.resumes, 0u);
+  EXPECT_EQ(again.token_ids, count_up(0, 300));
+}
+
+TEST_F(IdlePrefillTest, a_slice_that_yielded_ends_its_chain_if_the_chunk_is_gone) {
+  idle_.push(of("output_c", count_up(0, 64)));
+  ASSERT_TRUE(idle_.start());
+  idle_.ended(idle_.slice(64).token_ids, SliceEnd::kYielded);
+  EXPECT_EQ(ended_, (Ended{{"output_c", false}}));
 }
 
 TEST_F(IdlePrefillTest, a_slice_that_failed_or_whose_chunk_is_gone_ends_it) {
@@ -142,10 +181,10 @@ TEST_F(IdlePrefillTest, a_slice_that_failed_or_whose_chunk_is_gone_ends_it) {
   idle_.push(of("output_c", count_up(100, 64)));
   ASSERT_TRUE(idle_.start());
   (void)idle_.slice(64);
-  idle_.computed({}, /*failed=*/true);
+  idle_.ended({}, SliceEnd::kFailed);
   ASSERT_TRUE(idle_.start());
   const wire::PrefillJob slice = idle_.slice(64);
-  idle_.computed(slice.token_ids, /*failed=*/false);
+  idle_.ended(slice.token_ids, SliceEnd::kComputed);
   EXPECT_EQ(ended_, (Ended{{"output_a", false}, {"output_c", false}}));
   EXPECT_EQ(memory_.index.match(alice_, count_up(100, 64)).tokens(), 0);
 }
@@ -185,7 +224,7 @@ TEST_F(IdlePrefillTest, drops_all_of_a_chunk_but_what_is_being_computed) {
   const wire::PrefillJob slice = idle_.slice(64);
   EXPECT_EQ(idle_.drop({"alice", "output_a"}).size(), 1u);
   EXPECT_EQ(idle_.queue().size(), 2u);
-  idle_.computed(slice.token_ids, /*failed=*/false);
+  idle_.ended(slice.token_ids, SliceEnd::kComputed);
   EXPECT_EQ(idle_.drop({"alice", "output_b"}).size(), 1u);
   EXPECT_TRUE(idle_.queue().empty());
 }
@@ -249,6 +288,12 @@ TEST_F(IdleStates, the_state_at_the_end_of_a_chain_is_kept) {
   compute_to(100);
   EXPECT_EQ(ended_, (Ended{{"output_a", true}}));
   EXPECT_EQ(found(count_up(0, 200)), 100);
+}
+
+TEST_F(IdleStates, a_slice_that_changes_a_state_does_not_yield) {
+  idle_.push(of("output_a", count_up(0, 100)));
+  ASSERT_TRUE(idle_.start());
+  EXPECT_FALSE(idle_.slice(64).yields);
 }
 
 TEST_F(IdleStates, a_pause_keeps_the_state_that_was_reached) {

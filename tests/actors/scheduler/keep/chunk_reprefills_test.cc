@@ -161,7 +161,7 @@ TEST_F(ChunkReprefillsTest, a_removal_waits_for_a_chain_that_is_computed) {
   outbox_.take();
   removals_.remove(entry, Removal::kDeleted);
   EXPECT_TRUE(take<wire::StoreDelete>().empty());
-  idle_.computed(slice.token_ids, /*failed=*/false);
+  idle_.ended(slice.token_ids, SliceEnd::kComputed);
   EXPECT_EQ(take<wire::StoreDelete>().size(), 1u);
   EXPECT_EQ(tokens_in_memory(chain), 0);
 }
@@ -184,7 +184,7 @@ TEST_F(ChunkReprefillsTest, the_store_knows_what_is_pending_and_what_was_given_u
   EXPECT_EQ(stored[0].token_ids, entry.chain);
   ASSERT_TRUE(idle_.start());
   idle_.slice(std::ssize(entry.chain));
-  idle_.computed({}, /*failed=*/true);
+  idle_.ended({}, SliceEnd::kFailed);
   stored = take<wire::StoreChain>();
   ASSERT_EQ(stored.size(), 1u);
   EXPECT_FALSE(stored[0].pending);
@@ -197,7 +197,7 @@ TEST_F(ChunkReprefillsTest, what_fails_is_given_up_unless_it_is_pinned) {
     reprefills_.recompute(entry);
     ASSERT_TRUE(idle_.start());
     idle_.slice(std::ssize(entry.chain));
-    idle_.computed({}, /*failed=*/true);
+    idle_.ended({}, SliceEnd::kFailed);
     EXPECT_EQ(entry.chunk.kv_state, pinned ? KvState::kPending : KvState::kNone);
     EXPECT_TRUE(queued().empty());
   }

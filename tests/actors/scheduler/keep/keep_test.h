@@ -85,7 +85,7 @@ class KeepTest : public RoomTest {
   void compute_idle() {
     if (!idle_.start()) return;
     const wire::PrefillJob slice = idle_.slice(std::ssize(idle_.first().chain));
-    idle_.computed(slice.token_ids, /*failed=*/false);
+    idle_.ended(slice.token_ids, SliceEnd::kComputed);
   }
 
   MetadataWriter metadata_{clock_,

@@ -60,8 +60,7 @@ TEST_F(PinBudgetTest, knows_the_pages_of_a_chunk_in_memory_on_disk_and_on_their_
   stored.chunk.kv_key = Hasher().field("page", "b").finish().hex();
   stored.chunk.kv_begin = 64;
   EXPECT_EQ(budget_.pages_of(stored), 3) << "what it says of itself";
-  stored_.add(*Digest::from_hex(stored.chunk.kv_key), key_of(memory_.index.root()),
-              kPageTokens);
+  stored_.add(*Digest::from_hex(stored.chunk.kv_key), key_of(memory_.index.root()), kPageTokens);
   EXPECT_EQ(budget_.pages_of(stored), 1) << "what the disk has";
   ChunkEntry& tokenized = add("c", ChunkType::kOutput);
   Reprefill history;

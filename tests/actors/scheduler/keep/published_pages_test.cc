@@ -57,7 +57,7 @@ TEST_F(PublishedPagesTest, a_chunk_that_is_withdrawn_while_it_is_computed_leaves
   ASSERT_TRUE(idle_.start());
   const wire::PrefillJob slice = idle_.slice(3 * kPageTokens);
   published_.set_published(entry, false);
-  idle_.computed(slice.token_ids, /*failed=*/false);
+  idle_.ended(slice.token_ids, SliceEnd::kComputed);
   EXPECT_EQ(found_by_bob(entry.chain), 0);
 }
 
@@ -66,7 +66,7 @@ TEST_F(PublishedPagesTest, pages_that_could_not_be_computed_are_not_found) {
   published_.set_published(entry, true);
   ASSERT_TRUE(idle_.start());
   idle_.slice(3 * kPageTokens);
-  idle_.computed({}, /*failed=*/true);
+  idle_.ended({}, SliceEnd::kFailed);
   EXPECT_EQ(found_by_bob(entry.chain), 0);
   published_.compute(entry);
   compute_idle();
@@ -82,7 +82,7 @@ TEST_F(PublishedPagesTest, a_removal_waits_for_public_pages_that_are_computed) {
   outbox_.take();
   removals_.remove(entry, Removal::kDeleted);
   EXPECT_TRUE(take<wire::StoreDelete>().empty());
-  idle_.computed(slice.token_ids, /*failed=*/false);
+  idle_.ended(slice.token_ids, SliceEnd::kComputed);
   EXPECT_EQ(take<wire::StoreDelete>().size(), 1u);
   EXPECT_EQ(found_by_bob(chain), 0);
 }

@@ -1,0 +1,168 @@
+// Forward passes that are ended early leave nothing behind: the same pass, made again, has the bits
+// of one that was never ended.
+#include "model/interrupt.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/model/stepping.h"
+#include "tests/seed.h"
+
+namespace cascade::testing {
+namespace {
+
+constexpr size_t kBefore = 70, kTokens = 60;
+
+// Two sequences of different lengths, whose last tokens are computed in one pass.
+class Interrupted : public ::testing::TestWithParam<std::string> {
+ protected:
+  Interrupted() : model_(load(GetParam(), {WeightType::kF32, KvType::kInt8, best_isa()}, pool())) {
+    Random random(test_seed());
+    for (Ids& ids : ids_) ids = random_ids(random, kBefore + kTokens, model_->config.vocab_size);
+  }
+  static ThreadPool& pool() {
+    static ThreadPool one(1);
+    return one;
+  }
+
+  struct Chains {
+    explicit Chains(const KvLayout& layout)
+        : pages{ChainPages(layout, kBefore + kTokens), ChainPages(layout, kBefore + kTokens)} {}
+    std::array<ChainPages, 2> pages;
+  };
+
+  // The bytes of hidden states, K and V; empty if the pass was ended.
+  std::vector<float> pass(Transformer& transformer, const Chains& chains,
+                          const Interrupt& interrupt = {}) {
+    std::vector<Slice> slices = {
+        {std::span(ids_[0]).subspan(kBefore), kBefore, chains.pages[0].pages(), kTokens},
+        {std::span(ids_[1]).first(kTokens), 0, chains.pages[1].pages(), 1}};
+    std::vector<float> hidden((kTokens + 1) * model_->config.hidden_size);
+    const Status done = transformer.forward(slices, hidden.data(), interrupt);
+    if (done.ok()) return hidden;
+    EXPECT_EQ(done.error().code, ErrorCode::kCancelled);
+    return {};
+  }
+  // The hidden state of a token after the first sequence.
+  std::vector<float> after_first(Transformer& transformer, const Chains& chains) {
+    const Ids next = {1};
+    const Slice slice = {next, kBefore + kTokens, chains.pages[0].pages(), 1};
+    std::vector<float> hidden(model_->config.hidden_size);
+    EXPECT_TRUE(transformer.forward(std::span(&slice, 1), hidden.data()).ok());
+    return hidden;
+  }
+  // What one pass after another gives.
+  std::vector<float> further(Transformer& transformer, const Chains& chains) {
+    const Ids next = {1};
+    std::vector<Slice> slices;
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t position = i == 0 ? kBefore + kTokens : kTokens;
+      slices.push_back({next, position, chains.pages[i].pages(), 1});
+    }
+    std::vector<float> hidden(2 * model_->config.hidden_size);
+    EXPECT_TRUE(transformer.forward(slices, hidden.data()).ok());
+    return hidden;
+  }
+  void begin(Transformer& transformer, const Chains& chains) {
+    const Slice slice = {std::span(ids_[0]).first(kBefore), 0, chains.pages[0].pages(), 0};
+    EXPECT_TRUE(transformer.forward(std::span(&slice, 1), nullptr).ok());
+  }
+  Transformer transformer(ThreadPool& threads = pool()) {
+    return {model_->config, model_->weights, *model_->kernels, model_->kv_layout, threads};
+  }
+
+  std::unique_ptr<Model> model_;
+  std::array<Ids, 2> ids_;
+};
+
+TEST_P(Interrupted, at_any_question_and_made_again_the_pass_has_the_same_bits) {
+  Transformer transformer = this->transformer();
+  const Chains straight(model_->kv_layout);
+  begin(transformer, straight);
+  int questions = 0;
+  const std::vector<float> expected = pass(transformer, straight, [&] {
+    ++questions;
+    return false;
+  });
+  ASSERT_FALSE(expected.empty());
+  EXPECT_GE(questions, 4 * model_->config.layers - 1);
+  const std::vector<float> next = further(transformer, straight);
+  for (int n = 1; n <= questions; ++n) {
+    const Chains chains(model_->kv_layout);
+    begin(transformer, chains);
+    int asked = 0;
+    EXPECT_TRUE(pass(transformer, chains, [&] { return ++asked == n; }).empty()) << n;
+    EXPECT_EQ(asked, n) << "nothing is asked after the end";
+    EXPECT_EQ(pass(transformer, chains), expected) << n;
+    EXPECT_EQ(further(transformer, chains), next) << n;
+  }
+}
+
+// A pass of one sequence without outputs, which is ended again and again, each time after some more
+// questions, and goes on while passes of others come between.
+TEST_P(Interrupted, a_pass_that_goes_on_has_the_same_bits) {
+  Transformer transformer = this->transformer();
+  const Chains straight(model_->kv_layout);
+  begin(transformer, straight);
+  const auto slice_of = [&](const Chains& chains) {
+    return Slice{std::span(ids_[0]).subspan(kBefore), kBefore, chains.pages[0].pages(), 0};
+  };
+  const Slice whole = slice_of(straight);
+  int all = 0;
+  const auto count = [&] { return ++all < 0; };
+  ASSERT_TRUE(transformer.forward(std::span(&whole, 1), nullptr, count).ok());
+  const std::vector<float> expected = after_first(transformer, straight);
+  // Enough for the attention of any layer, so that each pass gets on.
+  for (int questions = all / 2 + 2; questions <= all; ++questions) {
+    const Chains chains(model_->kv_layout), others(model_->kv_layout);
+    begin(transformer, chains);
+    const Slice slice = slice_of(chains);
+    PausedPass paused;
+    int passes = 0;
+    for (bool done = false; !done; ++passes) {
+      ASSERT_LT(passes, 8 * model_->config.layers) << "it does not get on";
+      int asked = 0;
+      done = transformer
+                 .forward(
+                     std::span(&slice, 1), nullptr, [&] { return ++asked == questions; }, &paused)
+                 .ok();
+      begin(transformer, others);
+    }
+    EXPECT_GT(passes, 1);
+    EXPECT_TRUE(paused.residual.empty());
+    EXPECT_EQ(after_first(transformer, chains), expected) << questions;
+  }
+}
+
+TEST_P(Interrupted, questions_come_on_the_calling_thread_alone) {
+  ThreadPool threads(3);
+  Transformer transformer = this->transformer(threads);
+  const Chains chains(model_->kv_layout);
+  begin(transformer, chains);
+  const auto caller = std::this_thread::get_id();
+  int elsewhere = 0;
+  EXPECT_FALSE(pass(transformer, chains, [&] {
+                 if (std::this_thread::get_id() != caller) ++elsewhere;
+                 return false;
+               }).empty());
+  EXPECT_EQ(elsewhere, 0);
+  EXPECT_TRUE(pass(transformer, chains, [] { return true; }).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Interrupted,
+                         ::testing::Values("qwen3-gqa", "mistral-swa", "qwen3-moe",
+                                           "gemma4-shared"),
+                         [](const auto& model) {
+                           std::string name = model.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace cascade::testing
