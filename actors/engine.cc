@@ -108,7 +108,7 @@ void move_rows(Engine& engine, const wire::PrefillJob& job) {
                      .turn = job.moved->turn});
 }
 
-// The pass of a prefill job. If it yields, engine.yielded is of this job afterwards.
+// The pass of a prefill job. kCancelled: it yielded, and engine.yielded says where it ended.
 Status forward(Engine& engine, const wire::PrefillJob& job, const Slice& slice, float* hidden,
                const Interrupt& wanted) {
   const std::span<const Slice> slices(&slice, 1);
@@ -116,8 +116,7 @@ Status forward(Engine& engine, const wire::PrefillJob& job, const Slice& slice, 
   Engine::Yielded latest = std::exchange(engine.yielded, {});
   if (latest.job != job.resumes) latest.pass = {};
   Status computed = engine.transformer.forward(slices, hidden, wanted, &latest.pass);
-  const bool yielded = !computed.ok() && computed.error().code == ErrorCode::kCancelled;
-  if (yielded) engine.yielded = {job.job, std::move(latest.pass)};
+  if (!computed.ok()) engine.yielded = {job.job, std::move(latest.pass)};
   return computed;
 }
 
@@ -195,6 +194,8 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
 wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job,
                               const Interrupt& wanted) {
   const int64_t start_us = system_clock().monotonic_us();
+  const bool resumes = job.resumes != 0 && job.resumes == engine.yielded.job;
+  const int64_t earlier_us = resumes ? engine.yielded.compute_us : 0;
   wire::PrefillDone done;
   done.job = job.job;
   if (job.moved) {
@@ -214,7 +215,7 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job,
   std::vector<float> hidden(engine.model.config.hidden_size);
   const int64_t selected_before = engine.transformer.selected_tokens();
   const Status computed = forward(engine, job, slice, hidden.data(), wanted);
-  done.yielded = engine.yielded.job == job.job;
+  done.yielded = !computed.ok() && computed.error().code == ErrorCode::kCancelled;
   CHECK(computed.ok() || pages.failed() || done.yielded);
   if (computed.ok()) {
     done.selected_tokens = engine.transformer.selected_tokens() - selected_before;
@@ -240,7 +241,8 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job,
       done.error = sampled.error();
     }
   }
-  done.compute_us = system_clock().monotonic_us() - start_us;
+  done.compute_us = earlier_us + system_clock().monotonic_us() - start_us;
+  if (done.yielded) engine.yielded.compute_us = done.compute_us;
   return done;
 }
 

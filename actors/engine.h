@@ -49,6 +49,7 @@ struct Engine {
   struct Yielded {
     uint64_t job = 0;  // 0: none
     PausedPass pass = {};
+    int64_t compute_us = 0;  // as in PrefillDone
   };
   Yielded yielded;
 };

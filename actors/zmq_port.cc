@@ -152,12 +152,26 @@ Status ZmqPort::connect(const std::string& endpoint) {
 }
 
 // Reading the events consumes the descriptor's edge, so a receiver that waits for it is woken.
-int ZmqPort::events() {
+// nullopt: zmq_errno() says why not.
+std::optional<int> ZmqPort::try_events() {
   int events = 0;
   size_t size = sizeof events;
-  if (zmq_getsockopt(socket_.get(), ZMQ_EVENTS, &events, &size) != 0) fail("ZMQ_EVENTS");
+  while (zmq_getsockopt(socket_.get(), ZMQ_EVENTS, &events, &size) != 0) {
+    if (zmq_errno() != EINTR) return std::nullopt;
+  }
   if ((events & ZMQ_POLLIN) != 0) descriptor_->cancel();
   return events;
+}
+
+int ZmqPort::events() {
+  const std::optional<int> events = try_events();
+  if (!events) fail("ZMQ_EVENTS");
+  return *events;
+}
+
+bool ZmqPort::has_message() {
+  const std::optional<int> events = try_events();
+  return !events || (*events & ZMQ_POLLIN) != 0;
 }
 
 bool ZmqPort::has_peer() {

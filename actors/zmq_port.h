@@ -110,8 +110,9 @@ class ZmqPort {
   Task<bool> wait();
   // The next message if there is one. Only between calls of recv().
   std::optional<wire::Frames> try_recv();
-  // Whether a message is there. Only between calls of recv(), as try_recv().
-  bool has_message() { return readable(); }
+  // Whether a message is there, or recv() would throw. Does not throw. Only between calls of
+  // recv().
+  bool has_message();
 
   // The sender's public key, as the ZapHandler has it, of the message that recv() or try_recv()
   // returned last; empty without CURVE.
@@ -143,6 +144,7 @@ class ZmqPort {
   void take_events();
   void report_gone();
   SendResult try_send(const wire::Frames& frames);
+  std::optional<int> try_events();
   int events();
   Task<> wait_for_edge();
   bool readable() { return (events() & ZMQ_POLLIN) != 0; }

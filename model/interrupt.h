@@ -8,9 +8,9 @@
 namespace cascade {
 
 // A pass asks it several times in each layer, and before each task of attention that the calling
-// thread takes, always on that thread; true ends the pass. Empty: the pass goes on to its end. What
-// is computed between two questions is one product of all rows with a layer's weights, an MLP, or
-// the attention of one task to all tokens before it.
+// thread takes, always on that thread; true ends the pass. It does not throw. Empty: the pass goes
+// on to its end. What is computed between two questions is one product of all rows with a layer's
+// weights, an MLP, or the attention of one task to all tokens before it.
 using Interrupt = std::function<bool()>;
 
 inline Error interrupted() {

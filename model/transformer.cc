@@ -106,6 +106,7 @@ Status Transformer::forward(std::span<const Slice> slices, float* hidden,
                             const Interrupt& interrupt, PausedPass* paused) {
   if (paused != nullptr) {
     CHECK(slices.size() == 1 && slices[0].outputs == 0 && !recurrent_pass_);
+    CHECK(slices[0].absent == nullptr);  // reads ahead begin with the first layer
     CHECK(slices[0].token_ids.size() <= size_t{kRowsMax});
   }
   // Slices are cut into passes of at most kRowsMax rows, in order.

@@ -49,12 +49,12 @@ class Transformer {
 
   // Runs the slices; different slices are different sequences. `hidden` receives the wanted hidden
   // states after the final norm, slice by slice, [sum of outputs, hidden_size]. `interrupt` may end
-  // the call early. `paused` then says where another call goes on, if it has the same slice, whose
-  // K and V nobody has changed meanwhile; what it does has the same bits. Preconditions (CHECKed):
-  // as stated at Slice; with `paused`, there is one slice of at most kRowsMax tokens and without
-  // outputs, and no layer is recurrent. Errors: those of a slice's reader; kCancelled if
-  // `interrupt` said so. After an error, K and V of any of the slices' tokens may be missing, and
-  // `hidden` is incomplete; the same call may be made again.
+  // the call early. `paused` then says where another call goes on, if it has the same slice, and
+  // nobody has changed its K, V and indexes meanwhile; what it does has the same bits.
+  // Preconditions (CHECKed): as stated at Slice; with `paused`, there is one slice of at most
+  // kRowsMax tokens, without outputs and absent pages, and no layer is recurrent. Errors: those of
+  // a slice's reader; kCancelled if `interrupt` said so. After an error, K and V of any of the
+  // slices' tokens may be missing, and `hidden` is incomplete; the same call may be made again.
   Status forward(std::span<const Slice> slices, float* hidden, const Interrupt& interrupt = {},
                  PausedPass* paused = nullptr);
 

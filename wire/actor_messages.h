@@ -130,7 +130,7 @@ struct PrefillJob {
   // Set: nothing is computed, and of the other fields only job, position, token_ids and pages
   // count.
   std::optional<MovedRows> moved = {};
-  // Nobody waits for the job: it ends undone as soon as another message to the actor comes.
+  // Nobody waits for the job: it ends undone soon after another message to the actor has come.
   bool yields = false;
   // The latest job with the same tokens and pages, which yielded: this one goes on where it ended.
   // 0: none.
@@ -140,7 +140,7 @@ struct PrefillJob {
 struct PrefillDone {
   uint64_t job = 0;
   std::optional<Error> error;
-  int64_t compute_us = 0;
+  int64_t compute_us = 0;  // with those of the jobs that this one resumes
   int32_t token = -1;  // the sampled token, if any
   float logprob = 0;
   std::vector<int32_t> top_token_ids;  // as in Final, for this token

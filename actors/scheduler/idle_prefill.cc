@@ -13,6 +13,11 @@
 namespace cascade {
 namespace {
 
+// After so many slices in a row that yielded, one is computed to its end. Messages may come more
+// often than half a layer takes, or take the chain's pages each time: then no slice would ever end.
+// With longer gaps, a slice has ended by then.
+constexpr int kYieldsMax = 64;
+
 bool is_of(const Reprefill& reprefill, const StoredName& chunk) {
   return reprefill.chunk_id == chunk.id && reprefill.tenant == chunk.tenant;
 }
@@ -229,7 +234,7 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
   if (!first.for_all) job.attention = first.attention.exact();
   if (first.removal) put_move(*first.sequence, first, job);
   // The state before a slice may be lost with it, and moving takes little time.
-  job.yields = !job.states && !job.moved;
+  job.yields = !job.states && !job.moved && yields_ < kYieldsMax;
   if (slice_.yielded) job.resumes = slice_.job;
   slice_ = {job.job, end};
   computing_ = true;
@@ -239,6 +244,7 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
 void IdlePrefill::ended(std::span<const int32_t> tokens, SliceEnd how) {
   computing_ = false;
   slice_.yielded = how == SliceEnd::kYielded;
+  yields_ = slice_.yielded ? yields_ + 1 : 0;
   const Reprefill& first = queue_.front();
   if (how == SliceEnd::kFailed || is_gone()) return end(/*complete=*/false);
   if (slice_.yielded) return;

@@ -159,6 +159,7 @@ class IdlePrefill {
     bool yielded = false;
   };
   Slice slice_;
+  int yields_ = 0;  // slices in a row
   int64_t tokens_computed_ = 0;
   int64_t tokens_moved_ = 0;
 };

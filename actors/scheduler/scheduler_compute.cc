@@ -103,6 +103,7 @@ void SchedulerCore::plan() {
     input.prompt = {prompt->sequence->committed(), static_cast<int64_t>(prompt->chain().size())};
     input.prompt_is_owed = is_owed(*prompt);
   } else if (requests_.empty() && may_reprefill() && idle_.start()) {
+    // A request that is tokenized would only make a slice yield, so there is none.
     const Reprefill& idle = idle_.first();
     input.idle_prompt = {idle.sequence->committed(), static_cast<int64_t>(idle.chain.size())};
   }

@@ -223,6 +223,56 @@ TEST(Engine, decodes_the_tokens_and_bits_of_the_forward_pass_in_any_bursts) {
   }
 }
 
+wire::PrefillJob yielding_job(uint64_t number, uint64_t resumes = 0) {
+  wire::PrefillJob job;
+  job.job = number;
+  job.token_ids = wishes()[0].prompt;
+  job.pages = pages_of(0);
+  job.yields = true;
+  job.resumes = resumes;
+  return job;
+}
+
+TEST(Engine, a_job_that_yielded_is_resumed_with_the_same_bytes) {
+  Machine straight, resumed(demo_model(), 1);
+  EXPECT_FALSE(run_prefill(straight.engine(), yielding_job(1)).yielded);
+  uint64_t number = 1;
+  int passes = 0;
+  for (bool yielded = true; yielded; ++passes) {
+    ASSERT_LT(passes, 1000) << "it does not get on";
+    const wire::PrefillJob job = yielding_job(number + 1, passes == 0 ? 0 : number);
+    int asked = 0;
+    const auto done = run_prefill(resumed.engine(), job, [&] { return ++asked > 40; });
+    EXPECT_FALSE(done.error.has_value());
+    yielded = done.yielded;
+    ++number;
+  }
+  EXPECT_GT(passes, 2);
+  for (const uint32_t page : pages_of(0)) {
+    EXPECT_EQ(resumed.page_bytes(page), straight.page_bytes(page));
+  }
+}
+
+TEST(Engine, the_time_of_a_resumed_job_has_that_of_its_earlier_parts) {
+  Machine machine;
+  const auto first = run_prefill(machine.engine(), yielding_job(1), [] { return true; });
+  ASSERT_TRUE(first.yielded);
+  constexpr int64_t kYear = int64_t{365} * 86'400 * 1'000'000;
+  machine.engine().yielded.compute_us = kYear;
+  EXPECT_GE(run_prefill(machine.engine(), yielding_job(2, 1)).compute_us, kYear);
+}
+
+TEST(Engine, a_job_does_not_resume_another_one_of_the_same_number) {
+  // The scheduler was restarted, and numbers jobs from 1 again.
+  Machine machine;
+  ASSERT_TRUE(run_prefill(machine.engine(), yielding_job(7), [] { return true; }).yielded);
+  wire::PrefillJob job = yielding_job(7);
+  job.yields = false;
+  const auto wanted = [] { return true; };
+  EXPECT_FALSE(run_prefill(machine.engine(), job, wanted).yielded) << "its answer is awaited";
+  EXPECT_TRUE(run_prefill(machine.engine(), yielding_job(7), wanted).yielded);
+}
+
 TEST(Engine, prefills_the_same_bytes_in_any_slices) {
   Machine whole, sliced(demo_model(), 1);
   const Wish wish = wishes()[0];

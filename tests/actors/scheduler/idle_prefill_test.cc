@@ -169,6 +169,26 @@ TEST_F(IdlePrefillTest, a_slice_is_not_resumed_after_its_chain_gave_its_pages_ba
   EXPECT_EQ(again.token_ids, count_up(0, 300));
 }
 
+TEST_F(IdlePrefillTest, one_of_many_slices_in_a_row_does_not_yield) {
+  idle_.push(of("output_a", count_up(0, 300)));
+  int yields = 0;
+  while (true) {
+    ASSERT_LT(yields, 1000);
+    ASSERT_TRUE(idle_.start());
+    const wire::PrefillJob slice = idle_.slice(200);
+    if (!slice.yields) {
+      idle_.ended(slice.token_ids, SliceEnd::kComputed);
+      break;
+    }
+    idle_.ended(slice.token_ids, SliceEnd::kYielded);
+    ASSERT_TRUE(idle_.pause()) << "also if each request needs the pages";
+    ++yields;
+  }
+  EXPECT_GT(yields, 10);
+  ASSERT_TRUE(idle_.start());
+  EXPECT_TRUE(idle_.slice(300).yields);
+}
+
 TEST_F(IdlePrefillTest, a_slice_that_yielded_ends_its_chain_if_the_chunk_is_gone) {
   idle_.push(of("output_c", count_up(0, 64)));
   ASSERT_TRUE(idle_.start());
