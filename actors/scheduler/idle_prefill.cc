@@ -15,7 +15,7 @@ namespace {
 
 // After so many slices in a row that yielded, one is computed to its end. Messages may come more
 // often than half a layer takes, or take the chain's pages each time: then no slice would ever end.
-// With longer gaps, a slice has ended by then.
+// With longer gaps, a slice needs fewer.
 constexpr int kYieldsMax = 64;
 
 bool is_of(const Reprefill& reprefill, const StoredName& chunk) {

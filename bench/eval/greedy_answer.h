@@ -25,9 +25,10 @@ struct GreedyAnswer {
   std::string text(const Model& model) const;
 };
 
-// Appends `ids` to the session's chain, and then the most likely tokens but the last one, which is
-// an end token, the token number kAnswerTokensMax, or the first one that the model's context has no
-// room for. Precondition: `ids` is not empty. Errors: those of Session::append() and sample().
+// Appends `ids` to the session's chain, and takes the most likely token again and again, up to an
+// end token, kAnswerTokensMax tokens, or the end of the model's context. All of them are appended
+// but the last one. Precondition: `ids` is not empty. Errors: those of Session::append() and
+// sample().
 Result<GreedyAnswer> answer_to(Session& session, std::span<const int32_t> ids);
 
 // How far each prediction of `reference` is from that of the session, which has just given

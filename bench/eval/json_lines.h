@@ -28,6 +28,19 @@ Result<std::string> string_of(const InputLine& line, std::string_view key);
 // role".
 Result<std::vector<ChatMessage>> messages_of(const InputLine& line);
 
+// The tasks of all lines of a file; `task_of` reads a line. Errors: those of read_json_lines() and
+// of the first line that `task_of` refuses.
+template <class Task>
+Result<std::vector<Task>> read_tasks(const std::string& path,
+                                     Result<Task> (*task_of)(const InputLine& line)) {
+  ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(path));
+  std::vector<Task> tasks;
+  for (const InputLine& line : lines) {
+    ASSIGN_OR_RETURN(tasks.emplace_back(), task_of(line));
+  }
+  return tasks;
+}
+
 // Both write to standard output and flush it; write_line() writes one line. Errors: kIo if it
 // cannot be written.
 Status write_text(std::string_view text);

@@ -17,15 +17,6 @@
 namespace cascade::eval {
 namespace {
 
-Result<std::vector<LongTask>> read_long_tasks(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(path));
-  std::vector<LongTask> tasks;
-  for (const InputLine& line : lines) {
-    ASSIGN_OR_RETURN(tasks.emplace_back(), long_task_of(line));
-  }
-  return tasks;
-}
-
 // An attention mode that answers, and what it has achieved so far.
 struct Mode {
   AttentionMode attention;
@@ -121,7 +112,7 @@ void print_results(const std::vector<Mode>& modes) {
 }  // namespace
 
 Status answer_long_tasks(const LongOptions& options) {
-  ASSIGN_OR_RETURN(const std::vector<LongTask> tasks, read_long_tasks(options.tasks));
+  ASSIGN_OR_RETURN(const std::vector<LongTask> tasks, read_tasks(options.tasks, long_task_of));
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
   if (!session->model().config.recurrent.layers.empty()) {
     return unsupported("--model",

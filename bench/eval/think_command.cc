@@ -24,15 +24,6 @@ namespace {
 constexpr std::array kPolicies = {ThinkPolicy::kReprefill, ThinkPolicy::kSplice, ThinkPolicy::kMask,
                                   ThinkPolicy::kKeep};
 
-Result<std::vector<ThinkTask>> read_think_tasks(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(path));
-  std::vector<ThinkTask> tasks;
-  for (const InputLine& line : lines) {
-    ASSIGN_OR_RETURN(tasks.emplace_back(), think_task_of(line));
-  }
-  return tasks;
-}
-
 Status append(Session& session, std::span<const int32_t> ids) {
   return session.append(ids, 0, 0, [](size_t, std::span<float>) {});
 }
@@ -111,7 +102,7 @@ Result<Json> run_task(Session& session, const ThinkTask& task, ThinkScores& scor
 }  // namespace
 
 Status compare_think_policies(const ThinkOptions& options) {
-  ASSIGN_OR_RETURN(const std::vector<ThinkTask> tasks, read_think_tasks(options.tasks));
+  ASSIGN_OR_RETURN(const std::vector<ThinkTask> tasks, read_tasks(options.tasks, think_task_of));
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
   if (!session->model().config.recurrent.layers.empty()) {
     return unsupported("--model",

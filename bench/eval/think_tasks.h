@@ -31,8 +31,8 @@ struct ThinkTask {
 Result<ThinkTask> think_task_of(const bench::InputLine& line);
 
 // The tokens of a task, as a daemon has K and V of them: the chain that was sampled, and the
-// history that the template makes of it. Both end with the reply: the model does not see its end
-// token before the next prompt has it.
+// history that the template makes of it. Both end with the reply: K and V of the token that ends it
+// come with the next prompt.
 struct ThinkChains {
   std::vector<int32_t> sampled;  // prompt, thoughts, reply
   // The tokens of `sampled` from reply_begin on, at least one, are those of `history` from begin

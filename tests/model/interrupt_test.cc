@@ -171,11 +171,7 @@ TEST_P(Interrupted, questions_come_on_the_calling_thread_alone) {
 INSTANTIATE_TEST_SUITE_P(Models, Interrupted,
                          ::testing::Values("qwen3-gqa", "mistral-swa", "qwen3-moe", "gemma4-shared",
                                            "gemma4-moe", "gpt-oss", "demo"),
-                         [](const auto& model) {
-                           std::string name = model.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         test_name_of);
 
 }  // namespace
 }  // namespace cascade::testing

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -64,6 +65,13 @@ inline const std::vector<std::string>& hybrid_models() {
 inline std::filesystem::path model_dir(const std::string& name) {
   return name == "demo" ? demo_model_dir() : fixtures_dir() / name;
 }
+
+// The fixture's name, as a test's name may have it.
+inline constexpr auto test_name_of = [](const auto& model) {
+  std::string name = model.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+};
 
 // The instruction sets that this machine can run; says so when one is missing.
 inline std::vector<Isa> isas(std::initializer_list<Isa> wanted) {

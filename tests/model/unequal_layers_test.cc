@@ -94,11 +94,7 @@ TEST_P(UnequalLayers, layers_without_k_and_v_of_their_own_take_no_room_in_pages)
 
 INSTANTIATE_TEST_SUITE_P(Models, UnequalLayers,
                          ::testing::Values("gemma4-shared", "gemma4-alike", "gemma4-moe"),
-                         [](const auto& model) {
-                           std::string name = model.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         test_name_of);
 
 }  // namespace
 }  // namespace cascade::testing
