@@ -11,6 +11,7 @@
 #include "actors/job_state_slots.h"
 #include "base/clock.h"
 #include "model/conversation.h"
+#include "model/fitted_prompt.h"
 #include "model/grammar/compile.h"
 #include "model/grammar/vocabulary.h"
 
@@ -120,6 +121,13 @@ Status forward(Engine& engine, const wire::PrefillJob& job, const Slice& slice, 
   return computed;
 }
 
+// Encodes a prompt, which leaves out old turns if the job says how much room there is.
+Result<FittedPrompt> encode(const ConversationContext& context, const wire::EncodeJob& job) {
+  if (job.room) return encode_fitted(context, job.messages, job.goes_on, *job.room);
+  ASSIGN_OR_RETURN(EncodedPrompt prompt, encode_prompt(context, job.messages, job.goes_on));
+  return FittedPrompt{std::move(prompt), {}};
+}
+
 // Checks the grammar before anything is computed for the job.
 Status check_grammar(const Model& model, const wire::EncodeJob& job) {
   if (!job.grammar) return {};
@@ -172,11 +180,13 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
       break;
     case wire::EncodeJob::Mode::kBeginning: store(encode_beginning(context, job.messages)); break;
     case wire::EncodeJob::Mode::kPrompt: {
-      auto prompt = encode_prompt(context, job.messages, job.goes_on);
-      if (!prompt.ok()) {
-        done.error = prompt.error();
+      auto fitted = encode(context, job);
+      if (!fitted.ok()) {
+        done.error = fitted.error();
         break;
       }
+      EncodedPrompt* const prompt = &fitted->prompt;
+      if (fitted->left_out != LeftOut()) done.left_out = fitted->left_out;
       done.token_ids = std::move(prompt->token_ids);
       done.generation_prefix = std::move(prompt->generation_prefix);
       done.inside_think = prompt->inside_think;

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/on_overflow.h"
 
 namespace cascade {
 
@@ -18,9 +21,12 @@ struct SessionTurn {
 struct Session {
   std::string id;  // the name that the owner gave the session
   std::string tenant;
-  int64_t created_us = 0;          // Unix time
-  int64_t last_used_us = 0;        // Unix time
-  std::vector<SessionTurn> turns;  // by number
+  int64_t created_us = 0;                      // Unix time
+  int64_t last_used_us = 0;                    // Unix time
+  std::vector<SessionTurn> turns;              // by number
+  std::optional<OnOverflow> on_overflow = {};  // of turns that name none; absent: error
+  // Turns before this number were not in the last turn's prompt; absent: all were.
+  std::optional<int64_t> left_out_turns = {};
   bool operator==(const Session&) const = default;
 };
 

@@ -39,7 +39,7 @@ void SessionRegistry::leave(const std::string& tenant, const std::string& id) {
 }
 
 const Session& SessionRegistry::add_turn(const std::string& tenant, const std::string& id,
-                                         const std::string& output_id, int64_t now_us) {
+                                         const Turn& turn, int64_t now_us) {
   CHECK(taken_.erase({tenant, id}) == 1);
   auto [place, is_new] = sessions_.try_emplace({tenant, id});
   Session& session = place->second;
@@ -51,7 +51,9 @@ const Session& SessionRegistry::add_turn(const std::string& tenant, const std::s
   }
   session.last_used_us = now_us;
   const int64_t number = session.turns.empty() ? 0 : session.turns.back().number + 1;
-  session.turns.push_back({number, output_id});
+  session.turns.push_back({number, turn.output_id});
+  if (turn.on_overflow) session.on_overflow = turn.on_overflow;
+  session.left_out_turns = turn.left_out_turns;
   return session;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -33,10 +34,16 @@ class SessionRegistry {
   Status enter(const std::string& tenant, const std::string& id);
   void leave(const std::string& tenant, const std::string& id);
 
+  // What a turn changes in its session.
+  struct Turn {
+    std::string output_id;
+    std::optional<OnOverflow> on_overflow = {};  // absent: the session's stays
+    std::optional<int64_t> left_out_turns = {};  // as in Session
+  };
   // Makes the output the next turn of the session that enter() took. Returns the session as it is
   // now, valid until the next call.
-  const Session& add_turn(const std::string& tenant, const std::string& id,
-                          const std::string& output_id, int64_t now_us);
+  const Session& add_turn(const std::string& tenant, const std::string& id, const Turn& turn,
+                          int64_t now_us);
 
   // The session; nullptr if there is none.
   const Session* find(const std::string& tenant, const std::string& id) const;

@@ -224,7 +224,14 @@ constexpr char kVersion5[] = R"sql(
 ALTER TABLE chunks ADD COLUMN approximation TEXT NOT NULL DEFAULT 'none';
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+// What sessions do when they are longer than their room: earlier programs refused the next turn.
+constexpr char kVersion6[] = R"sql(
+ALTER TABLE sessions ADD COLUMN on_overflow TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN left_out_turns INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
+                                       kVersion4, kVersion5, kVersion6};
 
 Status migrate_step(Database& database, const char* statements, int64_t to) {
   return database.change([&]() -> Status {

@@ -8,10 +8,19 @@
 namespace cascade {
 namespace {
 
+// The name that is stored: empty if the session has no choice of its own.
+std::string choice_of(const Session& session) {
+  return session.on_overflow ? std::string(to_string(*session.on_overflow)) : "";
+}
+
+// Rows that earlier programs wrote have a checksum of the first four values.
 int64_t checksum(const Session& session) {
-  return RowChecksum()
-      .add_all(session.tenant, session.id, session.created_us, session.last_used_us)
-      .value();
+  RowChecksum sum;
+  sum.add_all(session.tenant, session.id, session.created_us, session.last_used_us);
+  if (session.on_overflow || session.left_out_turns) {
+    sum.add_all(choice_of(session), session.left_out_turns.value_or(0));
+  }
+  return sum.value();
 }
 
 int64_t checksum(std::string_view tenant, std::string_view session, const SessionTurn& turn) {
@@ -22,17 +31,23 @@ int64_t checksum(const Policy& policy) {
   return RowChecksum().add_all(policy.tenant, policy.key, policy.value).value();
 }
 
+// Columns of kSessions. A choice that this program does not know is no choice: the checksum then
+// differs, too.
 Session read_session(const Query& query) {
-  return {.id = query.text(1),
-          .tenant = query.text(0),
-          .created_us = query.integer(2),
-          .last_used_us = query.integer(3),
-          .turns = {}};
+  Session session = {.id = query.text(1),
+                     .tenant = query.text(0),
+                     .created_us = query.integer(2),
+                     .last_used_us = query.integer(3),
+                     .turns = {}};
+  session.on_overflow = on_overflow_from_string(query.text(5));
+  if (query.integer(6) != 0) session.left_out_turns = query.integer(6);
+  return session;
 }
 
 constexpr char kLeftOut[] = "does not have its checksum: it is left out";
 constexpr char kSessions[] =
-    "SELECT tenant, id, created_us, last_used_us, checksum FROM sessions ORDER BY tenant, id";
+    "SELECT tenant, id, created_us, last_used_us, checksum, on_overflow, left_out_turns "
+    "FROM sessions ORDER BY tenant, id";
 constexpr char kTurns[] =
     "SELECT turn, output_id, checksum FROM turns WHERE tenant=? AND session=? "
     "ORDER BY turn";
@@ -42,13 +57,16 @@ constexpr char kPolicies[] =
 }  // namespace
 
 Status SessionTable::put_row(const Session& session) {
-  ASSIGN_OR_RETURN(Query put, database_.query("INSERT INTO sessions VALUES (?,?,?,?,?) "
+  ASSIGN_OR_RETURN(Query put, database_.query("INSERT INTO sessions VALUES (?,?,?,?,?,?,?) "
                                               "ON CONFLICT(tenant, id) DO UPDATE SET "
                                               "created_us=excluded.created_us, "
                                               "last_used_us=excluded.last_used_us, "
-                                              "checksum=excluded.checksum"));
+                                              "checksum=excluded.checksum, "
+                                              "on_overflow=excluded.on_overflow, "
+                                              "left_out_turns=excluded.left_out_turns"));
   return put
-      .bind(session.tenant, session.id, session.created_us, session.last_used_us, checksum(session))
+      .bind(session.tenant, session.id, session.created_us, session.last_used_us, checksum(session),
+            choice_of(session), session.left_out_turns.value_or(0))
       .run();
 }
 

@@ -29,6 +29,7 @@ void fields(A& a, M& m) {
   a.optional("reasoning_effort", m.reasoning_effort);
   a.required("now_unix_s", m.now_unix_s);
   a.optional("grammar", m.grammar);
+  a.optional("room", m.room);
 }
 
 template <class A, Is<EncodeDone> M>
@@ -40,6 +41,7 @@ void fields(A& a, M& m) {
   a.required("generation_prefix", m.generation_prefix);
   a.required("inside_think", m.inside_think);
   a.optional("text", m.text);
+  a.optional("left_out", m.left_out);
 }
 
 template <class A, Is<Constraint> M>

@@ -44,6 +44,9 @@ struct EncodeJob {
   std::optional<std::string> reasoning_effort;  // as in GenerateRequest
   int64_t now_unix_s = 0;                       // for strftime_now
   std::optional<Grammar> grammar;               // kPrompt, kRaw: it is only checked
+  // kPrompt: the most tokens that the prompt may have; the oldest turns are left out if it has
+  // more. Absent: nothing is left out.
+  std::optional<int64_t> room{};
 };
 
 struct EncodeDone {
@@ -55,7 +58,8 @@ struct EncodeDone {
   // empty think block; and whether the model starts inside a think block.
   std::string generation_prefix;
   bool inside_think = false;
-  std::string text;  // show_text: the prompt before it was tokenized
+  std::string text;                   // show_text: the prompt before it was tokenized
+  std::optional<LeftOut> left_out{};  // with `room`: absent if nothing was left out
 };
 
 // The form that an answer must have, and how much of the answer exists already.
@@ -141,7 +145,7 @@ struct PrefillDone {
   uint64_t job = 0;
   std::optional<Error> error;
   int64_t compute_us = 0;  // with those of the jobs that this one resumes
-  int32_t token = -1;  // the sampled token, if any
+  int32_t token = -1;      // the sampled token, if any
   float logprob = 0;
   std::vector<int32_t> top_token_ids;  // as in Final, for this token
   std::vector<float> top_logprobs;

@@ -28,6 +28,12 @@ void fields(A& a, M& m) {
   a.required("closed", m.closed);
 }
 
+template <class A, Is<LeftOut> M>
+void fields(A& a, M& m) {
+  a.required("turns", m.turns);
+  a.required("steps", m.steps);
+}
+
 template <class A, Is<GenerationRecord> M>
 void fields(A& a, M& m) {
   a.required("temperature", m.temperature);
@@ -69,6 +75,8 @@ void fields(A& a, M& m) {
   a.required("created_us", m.created_us);
   a.required("last_used_us", m.last_used_us);
   a.required("turns", m.turns);
+  a.optional("on_overflow", m.on_overflow);
+  a.optional("left_out_turns", m.left_out_turns);
 }
 
 template <class A, Is<Holder> M>

@@ -44,6 +44,10 @@ bool enum_from_name(std::string_view name, OnMissing& value) {
   return assign(on_missing_from_string(name), value);
 }
 
+bool enum_from_name(std::string_view name, OnOverflow& value) {
+  return assign(on_overflow_from_string(name), value);
+}
+
 bool enum_from_name(std::string_view name, KvState& value) {
   return assign(kv_state_from_string(name), value);
 }

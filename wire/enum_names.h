@@ -23,6 +23,9 @@ inline std::string_view enum_name(HolderKind value) {
 inline std::string_view enum_name(OnMissing value) {
   return to_string(value);
 }
+inline std::string_view enum_name(OnOverflow value) {
+  return to_string(value);
+}
 inline std::string_view enum_name(KvState value) {
   return to_string(value);
 }
@@ -49,6 +52,7 @@ bool enum_from_name(std::string_view name, ThinkPolicy& value);
 bool enum_from_name(std::string_view name, Approximation& value);
 bool enum_from_name(std::string_view name, HolderKind& value);
 bool enum_from_name(std::string_view name, OnMissing& value);
+bool enum_from_name(std::string_view name, OnOverflow& value);
 bool enum_from_name(std::string_view name, KvState& value);
 bool enum_from_name(std::string_view name, MissReason& value);
 bool enum_from_name(std::string_view name, ErrorCode& value);

@@ -153,6 +153,7 @@ void fields(A& a, M& m) {
   a.optional("think_spans", m.think_spans);
   a.optional("attention", m.attention);
   a.optional("approximation", m.approximation);
+  a.optional("left_out", m.left_out);
 }
 
 template <class A, Is<ChunkReply> M>
@@ -287,6 +288,8 @@ void fields(A& a, M& m) {
   a.required("created_us", m.created_us);
   a.required("last_used_us", m.last_used_us);
   a.required("turns", m.turns);
+  a.optional("on_overflow", m.on_overflow);
+  a.optional("left_out_turns", m.left_out_turns);
 }
 
 template <class A, Is<SessionListReply> M>

@@ -167,6 +167,8 @@ struct Final {
   std::string attention = {};               // the mode that was used: such as "dense"
   // What the answer was computed after: kNone if all K and V are exact.
   Approximation approximation = Approximation::kNone;
+  // What the prompt lacks because the conversation was longer than its room; absent: nothing.
+  std::optional<LeftOut> left_out{};
 };
 
 struct ChunkReply {
@@ -299,6 +301,9 @@ struct SessionInfo {
   int64_t created_us = 0;    // Unix time
   int64_t last_used_us = 0;  // Unix time
   int64_t turns = 0;
+  std::optional<OnOverflow> on_overflow{};  // of turns that name none; absent: error
+  // Turns before this number were not in the last turn's prompt; absent: all were.
+  std::optional<int64_t> left_out_turns{};
 };
 
 struct SessionListReply {

@@ -80,6 +80,7 @@ void fields(A& a, M& m) {
   a.optional("continue_final_message", m.continue_final_message);
   a.optional("attention", m.attention);
   a.optional("heal", m.heal);
+  a.optional("on_overflow", m.on_overflow);
 }
 
 template <class A, Is<CancelRequest> M>

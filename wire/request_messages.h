@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/grammar_kind.h"
+#include "base/on_overflow.h"
 #include "base/text_start.h"
 #include "wire/chunk.h"
 
@@ -127,6 +128,9 @@ struct GenerateRequest {
   // reprefill, and its exact K and V then replace the approximate ones; absent: the daemon's
   // (--heal).
   std::optional<bool> heal{};
+  // What to do if the conversation is longer than its room; absent: what the session's last turn
+  // did, or error. Only with chunks or messages.
+  std::optional<OnOverflow> on_overflow{};
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with

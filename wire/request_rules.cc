@@ -239,6 +239,11 @@ Status check_previous(const GenerateRequest& request) {
                               "session");
     }
   }
+  if (request.on_overflow && request.chunks.empty() && request.messages.empty()) {
+    return invalid_argument("on_overflow",
+                            "is only allowed together with chunks or messages: a raw prompt has no "
+                            "turns that could be left out");
+  }
   if (request.parents.empty()) return {};
   if (request.messages.empty() || !request.retain_output) {
     return invalid_argument("parents", "are only allowed together with messages and retain_output");

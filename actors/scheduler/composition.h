@@ -32,6 +32,7 @@ struct Earlier {
   std::vector<wire::ChunkRef> chunks;  // named by id; if there is a system prompt, it is first
   std::string_view field;              // the field that names the conversation, for errors
   std::vector<wire::MissingChunk> missing = {};
+  int64_t left_out_turns = 0;  // turns before all these, which the session leaves out
 };
 
 // Returns the conversation that ends with an output: the chunks that the output's request named,

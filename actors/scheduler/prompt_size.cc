@@ -3,22 +3,17 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "wire/limits.h"
 
 namespace cascade {
 namespace {
 
-int64_t bytes_of(const ChatMessage& message) {
-  return static_cast<int64_t>(message.content.size() + message.reasoning.size() +
-                              message.tool_calls.size() + message.tool_call_id.size() +
-                              message.name.size());
-}
-
 int64_t bytes_of(const std::vector<ChatMessage>& messages, const wire::GenerateRequest& params) {
   auto bytes = static_cast<int64_t>(params.prompt_token_ids.size()) * kBytesPerToken;
   if (bytes == 0) bytes = static_cast<int64_t>(params.prompt.value_or("").size());
-  for (const ChatMessage& message : messages) bytes += bytes_of(message);
+  for (const ChatMessage& message : messages) bytes += message_bytes(message);
   return bytes;
 }
 
@@ -37,10 +32,15 @@ Error too_long(Request& request, ErrorCode code, const std::string& limit, int64
   request.room_tokens = room;
   const std::string name = prompt_name(request);
   const bool one = name == "prompt";
-  return {code, prompt_field(request.params),
-          limit + " maximum context length is " + std::to_string(room) + " tokens. However, your " +
-              name + (one ? " has " : " have ") + size + ". Please reduce the length of the " +
-              name + "."};
+  std::string text = limit + " maximum context length is " + std::to_string(room) +
+                     " tokens. However, your " + name + (one ? " has " : " have ") + size +
+                     ". Please reduce the length of the " + name + ".";
+  if (request.on_overflow != OnOverflow::kError) {
+    text +=
+        " The oldest turns are left out already; the system prompt, the tools and the newest "
+        "turn always stay.";
+  }
+  return {code, prompt_field(request.params), std::move(text)};
 }
 
 }  // namespace
@@ -52,6 +52,16 @@ int64_t prompt_bytes(const wire::GenerateRequest& params) {
 int64_t prompt_bytes(const Request& request) {
   return bytes_of(request.messages, request.params) +
          static_cast<int64_t>(request.begun.size() + request.params.tools.size());
+}
+
+int64_t message_bytes(const ChatMessage& message) {
+  return static_cast<int64_t>(message.content.size() + message.reasoning.size() +
+                              message.tool_calls.size() + message.tool_call_id.size() +
+                              message.name.size());
+}
+
+int64_t prompt_room(int64_t room, int64_t answer) {
+  return std::max<int64_t>(1, room - std::min(answer, room / 4));
 }
 
 int64_t text_bytes_max(const ModelConfig& config) {

@@ -20,6 +20,8 @@ inline constexpr int64_t kBytesPerToken = 3;
 // For a request as it came, the texts that its chunks stand for are not known and do not count.
 int64_t prompt_bytes(const wire::GenerateRequest& params);
 int64_t prompt_bytes(const Request& request);
+// Returns the bytes of one message's texts.
+int64_t message_bytes(const ChatMessage& message);
 
 // Returns how many bytes the texts of a prompt may have, at most. A text that cannot fit the
 // context is refused before it is tokenized, which takes time.
@@ -31,6 +33,11 @@ Status check_text_bytes(const ModelConfig& config, Request& request);
 
 // The field that says what the prompt is: "messages", "prompt", "prompt_token_ids" or "chunks".
 const char* prompt_field(const wire::GenerateRequest& params);
+
+// Returns how many tokens the prompt of a conversation may have before its oldest turns are left
+// out, when there is room for `room` tokens and the answer may have `answer` tokens: the answer is
+// promised its tokens, but at most a quarter of the room.
+int64_t prompt_room(int64_t room, int64_t answer);
 
 // Returns the error for a prompt of `tokens` tokens when the model's context has `room` tokens for
 // prompt and answer, and sets request.room_tokens. Programs look for the words "maximum context

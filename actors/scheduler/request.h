@@ -6,12 +6,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/scheduler/client.h"
 #include "actors/scheduler/thought_runs.h"
 #include "base/attention_mode.h"
 #include "base/draft_record.h"
+#include "base/on_overflow.h"
 #include "cache/chain_sequence.h"
 #include "cache/chunk_uses.h"
 #include "cache/kept_points.h"
@@ -54,12 +56,15 @@ struct Request {
   AttentionMode drafts;  // as AttentionChoice::drafts
   DraftRecord draft_record;
   RequestState state = RequestState::kEncoding;
+  OnOverflow on_overflow = OnOverflow::kError;
 
-  std::vector<ChatMessage> messages;        // empty for a raw prompt
-  std::vector<std::string> parent_ids;      // of the chunks that it was composed from
-  std::vector<wire::MissingChunk> missing;  // chunks that were to be in it but are gone
-  std::string begun;                        // the assistant's text that the answer goes on with
-  bool begun_verbatim = false;              // as in ChatMessage
+  std::vector<ChatMessage> messages;                    // empty for a raw prompt
+  std::vector<std::string> parent_ids;                  // of the chunks that it was composed from
+  std::vector<wire::MissingChunk> missing;              // chunks that were to be in it but are gone
+  std::vector<std::pair<std::string, size_t>> answers;  // as in Composition
+  LeftOut left_out;                                     // of the conversation
+  std::string begun;            // the assistant's text that the answer goes on with
+  bool begun_verbatim = false;  // as in ChatMessage
   std::vector<int32_t> prompt;
   std::vector<TextUse> texts;  // the chunks' texts in the prompt
   std::string generation_prefix;

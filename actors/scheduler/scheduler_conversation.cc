@@ -1,6 +1,7 @@
 // What a request's prompt is made of: chunks, messages, and the conversation that they go on with.
 #include <algorithm>
 
+#include "actors/scheduler/overflow.h"
 #include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/scheduler_core.h"
 
@@ -11,11 +12,21 @@ OnMissing on_missing(const Request& request) {
   return request.params.on_missing.value_or(OnMissing::kError);
 }
 
+// Checks how much text the request has, after leaving out its oldest turns if it may.
+Status fit_text_bytes(const ModelConfig& config, ChunkRegistry& registry, Request& request) {
+  if (request.on_overflow == OnOverflow::kDropOldest) {
+    leave_out_bytes(text_bytes_max(config), registry, request);
+  }
+  return check_text_bytes(config, request);
+}
+
 }  // namespace
 
 // Returns the conversation before the request's own chunks or messages.
 Result<Earlier> SchedulerCore::earlier_of(Request& request) {
   const wire::GenerateRequest& params = request.params;
+  const OnOverflow of_session = doors_.sessions.on_overflow(request).value_or(OnOverflow::kError);
+  request.on_overflow = params.on_overflow.value_or(of_session);
   if (params.previous_output.empty()) {
     return doors_.sessions.turns_before(request, on_missing(request));
   }
@@ -33,7 +44,9 @@ Status SchedulerCore::compose_chunks(Request& request) {
   request.missing = std::move(composition.missing);
   keep_.pins.heal_from(request, composition);
   request.messages = std::move(composition.messages);
-  RETURN_IF_ERROR(check_text_bytes(model_.config, request));
+  request.answers = std::move(composition.answers);
+  request.left_out.turns = earlier.left_out_turns;
+  RETURN_IF_ERROR(fit_text_bytes(model_.config, registry_, request));
   use_chunks(request.client.tenant, composition.chunk_ids);
   auto next = composition.new_chunks.begin();
   for (std::string& id : composition.parent_ids) {
@@ -64,9 +77,11 @@ Status SchedulerCore::take_messages(Request& request) {
   ASSIGN_OR_RETURN(const Composition before,
                    compose({}, tenant, registry_, 2 * text_bytes_max(model_.config),
                            /*to_answer=*/false, earlier));
-  given.insert(given.begin() + (has_system ? 1 : 0), before.messages.begin(),
+  const size_t begin = has_system ? 1 : 0;
+  given.insert(given.begin() + static_cast<ptrdiff_t>(begin), before.messages.begin(),
                before.messages.end());
   request.messages = std::move(given);
+  for (const auto& [id, place] : before.answers) request.answers.emplace_back(id, begin + place);
   request.missing = before.missing;
   request.parent_ids = before.parent_ids;
   for (size_t i = 0; i < params.parents.size(); ++i) {
@@ -83,7 +98,7 @@ Status SchedulerCore::take_messages(Request& request) {
     }
     request.parent_ids.push_back((*parent)->chunk.id);
   }
-  RETURN_IF_ERROR(check_text_bytes(model_.config, request));
+  RETURN_IF_ERROR(fit_text_bytes(model_.config, registry_, request));
   use_chunks(tenant, request.parent_ids);
   return {};
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "actors/scheduler/answer_limits.h"
+#include "actors/scheduler/overflow.h"
 #include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/request_chain.h"
 #include "actors/scheduler/sample_spec.h"
@@ -63,6 +64,20 @@ Status check_token_ids(const std::vector<int32_t>& ids, int32_t vocab_size) {
                                 std::to_string(vocab_size - 1));
   }
   return {};
+}
+
+wire::Usage usage_of(const Request& request) {
+  return {.prompt_tokens = static_cast<int64_t>(request.prompt.size()),
+          .reused_tokens = request.reused_tokens,
+          .loaded_tokens = request.loaded_tokens,
+          .prefilled_tokens = request.prefilled_tokens,
+          .miss = request.miss,
+          .completion_tokens = static_cast<int64_t>(request.sampled.size()),
+          .reasoning_tokens = request.output ? request.output->reasoning_tokens() : 0,
+          .selected_tokens = request.selected_tokens,
+          .drafted_tokens = request.drafted_tokens,
+          .accepted_tokens = request.accepted_tokens,
+          .approximate_tokens = request.approximate_tokens};
 }
 
 }  // namespace
@@ -189,6 +204,15 @@ void SchedulerCore::encode_request(Request& request) {
                               .reasoning = {},
                               .verbatim = request.begun_verbatim});
     }
+    if (request.on_overflow == OnOverflow::kDropOldest) {
+      int64_t room = model_.config.context_tokens_max;
+      if (request.attention.window == 0) {  // else only the window is in memory
+        const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
+        room = std::min(room, std::max(memory, disk_.room.tokens_for(request).value_or(0)));
+      }
+      const int64_t asked = request.params.max_tokens;
+      job.room = prompt_room(room, asked > 0 ? asked : options_.max_tokens_default);
+    }
     if (request.prefix) {
       job.mode = request.messages.back().role == "user" ? wire::EncodeJob::Mode::kBeginning
                                                         : wire::EncodeJob::Mode::kHistory;
@@ -221,6 +245,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
 
 void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   if (done.error) return fail(request, *done.error);
+  if (done.left_out) take_left_out(*done.left_out, registry_, request);
   const int64_t tokens = std::ssize(done.token_ids) + done.tokens_left_out;
   const int64_t context = model_.config.context_tokens_max;
   if (tokens + 1 > context) {
@@ -350,16 +375,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   final.seed = request.sample.seed;
   final.attention = to_string(AttentionChoice{request.attention.exact(), request.drafts});
   final.approximation = request.attention.approximation;
-  final.usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
-  final.usage.reused_tokens = request.reused_tokens;
-  final.usage.loaded_tokens = request.loaded_tokens;
-  final.usage.approximate_tokens = request.approximate_tokens;
-  final.usage.prefilled_tokens = request.prefilled_tokens;
-  final.usage.selected_tokens = request.selected_tokens;
-  final.usage.drafted_tokens = request.drafted_tokens;
-  final.usage.accepted_tokens = request.accepted_tokens;
-  final.usage.miss = request.miss;
-  final.usage.completion_tokens = static_cast<int64_t>(request.sampled.size());
+  if (request.left_out != LeftOut()) final.left_out = request.left_out;
   if (request.output) {
     std::vector<wire::Delta> rest;
     for (OutputStream::Piece& piece : request.output->finish(finish_reason == "stop")) {
@@ -368,9 +384,9 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     if (request.had_delta_credit) send_deltas(request, std::move(rest), /*last=*/true);
     final.text = request.output->answer();
     final.reasoning = request.output->reasoning();
-    final.usage.reasoning_tokens = request.output->reasoning_tokens();
     final.think_spans = request.output->think_spans();
   }
+  final.usage = usage_of(request);
   if (request.params.retain_output && !request.sampled.empty() && !request.client_gone) {
     final.output_chunk_id = retain(request, finish_reason);
     // A cancelled answer does not become a turn: its client did not want it.

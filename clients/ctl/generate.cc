@@ -97,6 +97,10 @@ bool is_turn(const client::Generation& generation) {
 
 void print_remarks(Screen& screen, const client::Generation& generation) {
   const auto print = [&](const std::string& text) { print_note(screen, text); };
+  if (generation.left_out) {
+    screen.err << "warning: answered without " << left_out_text(*generation.left_out)
+               << ", for which there is no room" << std::endl;
+  }
   for (const wire::MissingChunk& missing : generation.missing) {
     screen.err << "warning: answered without " << one_line(missing.id) << ": "
                << one_line(missing.reason) << std::endl;

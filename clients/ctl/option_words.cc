@@ -28,6 +28,7 @@ constexpr Words kFields[] = {
     {"messages", "prompt"},
     {"model", "--model-name"},
     {"on_missing", "--on-missing"},
+    {"on_overflow", "--on-overflow"},
     {"output_name", "--name"},
     {"output_pinned", "--pin"},
     {"output_priority", "--priority"},

@@ -160,6 +160,15 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
           "What to do if an earlier turn or a named chunk no longer exists: error (the default) "
           "or skip")
       ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
+  const auto set_overflow = [&params](const std::string& name) {
+    params.on_overflow = on_overflow_from_string(name);
+  };
+  command
+      .add_option_function<std::string>(
+          "--on-overflow", set_overflow,
+          "What to do if the conversation is longer than its room: error, or drop_oldest, which "
+          "leaves out the oldest turns (default: what the session did last, else error)")
+      ->check(CLI::IsMember({"error", "drop_oldest"}));
   command.add_flag_callback(
       "--no-reuse", [&params] { params.reuse = false; },
       "Compute the whole prompt, and reuse nothing");

@@ -29,7 +29,20 @@ std::string miss_text(const Miss& miss) {
   return " (from token " + std::to_string(miss.position) + " on: " + reason + ")";
 }
 
+// "the oldest turn", "the oldest 2 turns".
+std::string oldest(int64_t count, const std::string& one) {
+  return "the oldest " + (count == 1 ? one : counted(count, one));
+}
+
 }  // namespace
+
+std::string left_out_text(const LeftOut& left_out) {
+  std::string text;
+  if (left_out.turns > 0) text = oldest(left_out.turns, "turn");
+  if (left_out.steps == 0) return text;
+  if (!text.empty()) text += ", and ";
+  return text + oldest(left_out.steps, "step") + " of the next turn";
+}
 
 std::string usage_text(const client::Generation& generation, bool finish) {
   const wire::Usage& usage = generation.usage;
@@ -54,6 +67,7 @@ std::string usage_text(const client::Generation& generation, bool finish) {
     text += ", approximate: " + counted(usage.approximate_tokens, "token") + " by " +
             std::string(to_string(generation.approximation));
   }
+  if (generation.left_out) text += ", left out: " + left_out_text(*generation.left_out);
   if (finish) text += ", " + generation.finish_reason;
   return text;
 }

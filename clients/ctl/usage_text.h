@@ -8,8 +8,11 @@
 namespace cascade::ctl {
 
 // "520 tokens reused (128 read from disk), 31 prefilled (from token 520 on: was evicted), 12
-// generated, 230 ms, attention window:4096:64". Dense attention is not named. With `finish` also
-// how it ended.
+// generated, 230 ms, attention window:4096:64, left out: the oldest 12 turns". Dense
+// attention is not named. With `finish` also how it ended.
 std::string usage_text(const client::Generation& generation, bool finish);
+
+// "the oldest 12 turns, and the oldest step of the next turn".
+std::string left_out_text(const LeftOut& left_out);
 
 }  // namespace cascade::ctl

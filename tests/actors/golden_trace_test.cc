@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "6185bdd1e0bdf5c04998432c3ac62baa519aa3ddf5b517dc7f9d6b7aa5b3852c"},
+     "00a2546a722123a5556e5a0157786dc424d256e74aab241431c006faf837456f"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "af52a8b38e6c447d8fb88ac95b9fbfdb7b25be00609c7608e52a0ed537089622"},
+     "e86d6415ba01591f48ce2b3146688d1cfcca3ea1940f05876de2fdf40b28a2cb"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "f334fed9ec9870032cd958525312e854a29e76942487a8a7e067f62802116c85"},
+     "5fa70fcab315c9bdb501dbda4e0c3930767920d5e3b3dba3cd00de23e112f80d"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "0c832a938cf84999d8631468b81253a6fcf3e31c022f0654d8d60a9a58280583"},
+     "cfc1c6ec6a79360e2409e675657a6efc331321912b21fb2b00221578103dda1a"},
 };
 
 uint64_t other_seed() {

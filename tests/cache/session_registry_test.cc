@@ -12,19 +12,30 @@ constexpr int64_t kNowUs = 1'800'000'000'000'000;
 void enter_and_add(SessionRegistry& sessions, const std::string& tenant, const std::string& id,
                    const std::string& output, int64_t now_us = kNowUs) {
   ASSERT_TRUE(sessions.enter(tenant, id).ok());
-  sessions.add_turn(tenant, id, output, now_us);
+  sessions.add_turn(tenant, id, {output}, now_us);
 }
 
 TEST(SessionRegistry, a_session_begins_with_its_first_turn) {
   SessionRegistry sessions;
   ASSERT_TRUE(sessions.enter("a", "trip").ok());
   EXPECT_EQ(sessions.find("a", "trip"), nullptr);
-  const Session& first = sessions.add_turn("a", "trip", "output_1", kNowUs);
+  const Session& first = sessions.add_turn("a", "trip", {"output_1"}, kNowUs);
   EXPECT_EQ(first, (Session{"trip", "a", kNowUs, kNowUs, {{0, "output_1"}}}));
   enter_and_add(sessions, "a", "trip", "output_2", kNowUs + 5);
   EXPECT_EQ(*sessions.find("a", "trip"),
             (Session{"trip", "a", kNowUs, kNowUs + 5, {{0, "output_1"}, {1, "output_2"}}}));
   EXPECT_EQ(sessions.find("b", "trip"), nullptr);
+}
+
+TEST(SessionRegistry, a_turn_may_change_what_the_session_does_when_it_is_too_long) {
+  SessionRegistry sessions;
+  ASSERT_TRUE(sessions.enter("a", "trip").ok());
+  sessions.add_turn("a", "trip", {"output_1", OnOverflow::kDropOldest, 7}, kNowUs);
+  EXPECT_EQ(sessions.find("a", "trip")->on_overflow, OnOverflow::kDropOldest);
+  EXPECT_EQ(sessions.find("a", "trip")->left_out_turns, 7);
+  enter_and_add(sessions, "a", "trip", "output_2");
+  EXPECT_EQ(sessions.find("a", "trip")->on_overflow, OnOverflow::kDropOldest) << "it stays";
+  EXPECT_EQ(sessions.find("a", "trip")->left_out_turns, std::nullopt) << "this turn had all";
 }
 
 TEST(SessionRegistry, one_request_at_a_time_makes_the_next_turn) {

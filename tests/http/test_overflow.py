@@ -64,6 +64,67 @@ class Overflow(unittest.TestCase):
             self.overflows(daemon, "/v1/responses", {"input": "word " * 2000, "store": False},
                            "input", total)
 
+    def test_the_oldest_turns_are_left_out_if_the_request_says_so(self):
+        def chat(turns, **more):
+            asked = [message for turn in range(turns) for message in (
+                {"role": "user", "content": f"What do you know about town {turn}?"},
+                {"role": "assistant", "content": "It is a town."})]
+            return {"messages": [{"role": "system", "content": "Be brief."}, *asked[:-1]],
+                    "max_tokens": 8, "temperature": 0, **more}
+
+        with Daemon("--kv-memory", "1M", "--state-dir", "") as daemon:
+            path = "/v1/chat/completions"
+            self.assertEqual(daemon.post(path, chat(60)).status, 400)
+            whole = daemon.post(path, chat(2, on_overflow="drop_oldest")).json
+            self.assertNotIn("left_out", whole)
+            cut = daemon.post(path, chat(60, on_overflow="drop_oldest"))
+            self.assertEqual(cut.status, 200, cut.text)
+            left_out = cut.json["left_out"]
+            self.assertEqual(left_out["steps"], 0)
+            # The answer is that to the turns that stay.
+            kept = chat(60)
+            del kept["messages"][1:1 + 2 * left_out["turns"]]
+            self.assertEqual(daemon.post(path, kept).content(), cut.content())
+            # The next turn goes on from there.
+            longer = daemon.post(path, chat(61, on_overflow="drop_oldest")).json
+            self.assertEqual(longer["left_out"], left_out)
+            self.assertLess(longer["timings"]["prompt_n"], 64)
+            streamed = daemon.post(path, chat(60, on_overflow="drop_oldest", stream=True))
+            ends = [data for _, data in streamed.events() if "left_out" in data]
+            self.assertEqual([end["left_out"] for end in ends], [left_out])
+            for wrong, field in (({"on_overflow": "forget"}, "on_overflow"),
+                                 ({"prompt": "x", "on_overflow": "drop_oldest"}, "on_overflow")):
+                route = "/v1/completions" if "prompt" in wrong else path
+                answer = daemon.post(route, wrong if "prompt" in wrong else chat(2, **wrong))
+                self.assertEqual((answer.status, answer.error["param"]), (400, field))
+
+    def test_a_response_is_truncated_if_it_says_auto(self):
+        with Daemon("--kv-memory", "1M", "--state-dir", "") as daemon:
+            text = "What do you know about " + "the old town and " * 20
+            last, left_out = None, 0
+            for turn in range(8):
+                body = {"input": f"{turn}: {text}", "max_output_tokens": 8, "temperature": 0,
+                        "truncation": "auto"}
+                if last:
+                    body["previous_response_id"] = last["id"]
+                answer = daemon.post("/v1/responses", body)
+                self.assertEqual(answer.status, 200, answer.text)
+                last = answer.json
+                self.assertEqual(last["truncation"], "auto")
+                now = last.get("left_out", {"turns": 0})["turns"]
+                self.assertGreaterEqual(now, left_out)
+                left_out = now
+            self.assertGreater(left_out, 0)
+            body["truncation"] = "disabled"
+            refused = daemon.post("/v1/responses", dict(body, previous_response_id=last["id"]))
+            self.assertEqual(refused.error["code"], "context_length_exceeded")
+            for stream in (False, True):
+                again = daemon.post("/v1/responses", dict(
+                    body, truncation="auto", previous_response_id=last["id"], stream=stream))
+                reply = list(again.events())[-1][1]["response"] if stream else again.json
+                self.assertGreater(reply["left_out"]["turns"], 0)
+            self.assertEqual(daemon.get("/v1/responses/" + last["id"]).json["truncation"], "auto")
+
     def test_other_errors_keep_their_codes(self):
         answer = self.daemon.post("/v1/chat/completions", question(temperature=-1))
         self.assertEqual((answer.error["code"], answer.error["param"]),

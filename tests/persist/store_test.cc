@@ -106,6 +106,8 @@ TEST(Store, sessions_turns_and_policies_come_back) {
   ASSERT_TRUE(ok(store->sessions().put(make_session(2))));
   session.turns.push_back({3, "output_9"});
   session.last_used_us = 77;
+  session.on_overflow = OnOverflow::kDropOldest;
+  session.left_out_turns = 2;
   ASSERT_TRUE(ok(store->put_session(session)));
   ASSERT_TRUE(ok(store->sessions().put_policy({"a", "eviction", "lru"})));
   ASSERT_TRUE(ok(store->sessions().put_policy({"", "eviction", "lfu"})));

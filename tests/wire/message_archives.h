@@ -37,7 +37,8 @@ E random_enum(Random& random) {
   constexpr bool kFour = std::same_as<E, ChunkType> || std::same_as<E, EncodeJob::Mode>;
   constexpr bool kEight = std::same_as<E, EventKind>;
   constexpr bool kFive = std::same_as<E, HolderKind>;
-  constexpr uint64_t few = std::same_as<E, OnMissing> ? 2 : kFour ? 4 : kFive ? 5 : 3;
+  constexpr bool kTwo = std::same_as<E, OnMissing> || std::same_as<E, OnOverflow>;
+  constexpr uint64_t few = kTwo ? 2 : kFour ? 4 : kFive ? 5 : 3;
   constexpr uint64_t count = std::same_as<E, ErrorCode> ? 11 : kEight ? 8 : few;
   return static_cast<E>(random.below(count));
 }

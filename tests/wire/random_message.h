@@ -129,6 +129,7 @@ inline void make_valid(Random& random, GenerateRequest& request) {
   request.session = in_session ? random_name(random) : "";
   const bool goes_on = !in_session && !request.prompt && !by_ids && random.below(2) == 0;
   request.previous_output = goes_on ? random_name(random) + "o" : "";
+  if (request.messages.empty() && request.chunks.empty()) request.on_overflow.reset();
   if (request.messages.empty()) request.parents.clear();
   for (std::string& parent : request.parents) parent = random_name(random) + "p";
   std::optional<std::string> no_name;

@@ -63,6 +63,7 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(Chunk);
   EXPECT_ALL_MEMBERS(Error);
   EXPECT_ALL_MEMBERS(ThinkSpan);
+  EXPECT_ALL_MEMBERS(LeftOut);
   EXPECT_ALL_MEMBERS(GenerationRecord);
   EXPECT_ALL_MEMBERS(ChatMessage);
   EXPECT_ALL_MEMBERS(ChunkRef);
@@ -90,6 +91,8 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(Usage);
   EXPECT_ALL_MEMBERS(Timings);
   EXPECT_ALL_MEMBERS(Final);
+  EXPECT_ALL_MEMBERS(SessionInfo);
+  EXPECT_ALL_MEMBERS(Session);
   EXPECT_ALL_MEMBERS(ChunkReply);
   EXPECT_ALL_MEMBERS(ErrorReply);
 }

@@ -49,6 +49,17 @@ TEST(PreviousOutputRules, stands_before_chunks_or_messages_without_a_session) {
   EXPECT_EQ(check_request(request).error().field, "previous_output");
 }
 
+TEST(OverflowRules, a_raw_prompt_has_no_turns_to_leave_out) {
+  GenerateRequest request = turn("");
+  request.on_overflow = OnOverflow::kDropOldest;
+  EXPECT_TRUE(check_request(request).ok());
+  request.chunks.clear();
+  request.prompt = "And of Italy?";
+  EXPECT_EQ(check_request(request).error().field, "on_overflow");
+  request.on_overflow.reset();
+  EXPECT_TRUE(check_request(request).ok());
+}
+
 TEST(PreviousOutputRules, parents_belong_to_messages_whose_output_is_retained) {
   GenerateRequest request;
   request.messages = {{.role = "user", .content = "Hi", .reasoning = {}}};

@@ -48,6 +48,7 @@ GenerateRequest sample_request() {
   request.attention = "select:4096";
   request.think_policy = ThinkPolicy::kSplice;
   request.heal = true;
+  request.on_overflow = OnOverflow::kDropOldest;
   return request;
 }
 
@@ -67,11 +68,12 @@ Final sample_final() {
   final.top_token_ids = {151667, 7, 49, 50, 49, 2};
   final.top_logprobs = {-0.5F, -1.0F, -0.25F, -2.5F, -1.0F, -2.0F};
   final.think_spans = {{0, 2, true}};
+  final.left_out = LeftOut{12, 1};
   return final;
 }
 
 SessionReply sample_session() {
-  return {{"trip", 1'800'000'000'000'000, 1'800'000'100'000'000, 2},
+  return {{"trip", 1'800'000'000'000'000, 1'800'000'100'000'000, 2, OnOverflow::kDropOldest, 1},
           {{0, "output_01"}, {1, "output_02"}},
           true};
 }

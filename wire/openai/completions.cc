@@ -196,7 +196,7 @@ std::string CompletionStream::end(size_t index, const Answer& answer) {
   if (logprobs_) one["logprobs"] = encode_text_logprobs(answer.final, answer.token_texts);
   one["finish_reason"] = finish_reason(answer.final, false);
   result["choices"] = OrderedJson::array({std::move(one)});
-  add_attention(result, answer.final);
+  add_prompt_facts(result, answer.final);
   usage_.add(index, answer.final.usage);
   return sse_data(json_text(result));
 }

@@ -76,6 +76,10 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
     request.on_missing = on_missing_from_string(*choice);
     if (!request.on_missing) fields.fail("on_missing", "must be error or skip");
   }
+  if (const auto choice = fields.text("on_overflow")) {
+    request.on_overflow = on_overflow_from_string(*choice);
+    if (!request.on_overflow) fields.fail("on_overflow", "must be error or drop_oldest");
+  }
   request.output_name = fields.text("output_name");
   request.output_pinned = fields.boolean("output_pinned");
   request.output_ttl_ms = fields.integer("output_ttl_ms", 0, wire::kDurationMsMax);

@@ -43,13 +43,16 @@ OrderedJson encode_usage(const wire::Usage& usage) {
   return result;
 }
 
-void add_attention(OrderedJson& reply, const wire::Final& final) {
+void add_prompt_facts(OrderedJson& reply, const wire::Final& final) {
   if (!final.attention.empty()) reply["attention"] = final.attention;
+  if (final.left_out) {
+    reply["left_out"] = {{"turns", final.left_out->turns}, {"steps", final.left_out->steps}};
+  }
 }
 
 void add_work(OrderedJson& reply, const wire::Final& final) {
   reply["timings"] = encode_timings(final);
-  add_attention(reply, final);
+  add_prompt_facts(reply, final);
   for (const wire::MissingChunk& missing : final.missing) {
     reply["missing"].push_back({{"id", missing.id}, {"reason", missing.reason}});
   }

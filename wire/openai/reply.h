@@ -23,9 +23,10 @@ struct ReplyContext {
 // whereas OpenAI counts them from 1,024 on.
 OrderedJson encode_usage(const wire::Usage& usage);
 
-// Sets the member "attention" of `reply` to the mode that was used, unless there is none.
-void add_attention(OrderedJson& reply, const wire::Final& final);
-// Adds the answer's timings, its attention mode, and "missing", a list of what it had to do
+// Adds "attention", the mode that was used, and "left_out", what there was no room for:
+// {"turns","steps"}; each only if there is something to say.
+void add_prompt_facts(OrderedJson& reply, const wire::Final& final);
+// Adds the answer's timings, the facts of its prompt, and "missing", a list of what it had to do
 // without, unless that is empty: [{"id","reason"}].
 void add_work(OrderedJson& reply, const wire::Final& final);
 

@@ -22,11 +22,19 @@ void refuse_unsupported_of_responses(Fields& fields) {
   fields.refuse("background", false, "background responses are not supported");
   fields.refuse("conversation", nullptr, "use previous_response_id");
   fields.refuse("prompt", nullptr, "prompt templates are not supported");
-  // The daemon does what "disabled" means, which "auto" allows.
+}
+
+// OpenAI's name for what on_overflow says, which counts if both are given.
+void read_truncation(Fields& fields, ResponseCall& call) {
   const auto truncation = fields.text("truncation");
   if (truncation && *truncation != "auto" && *truncation != "disabled") {
-    fields.fail("truncation", "must be \"auto\" or \"disabled\"");
+    return fields.fail("truncation", "must be \"auto\" or \"disabled\"");
   }
+  std::optional<OnOverflow>& choice = call.request.on_overflow;
+  if (truncation && !choice) {
+    choice = *truncation == "auto" ? OnOverflow::kDropOldest : OnOverflow::kError;
+  }
+  call.echo["truncation"] = choice == OnOverflow::kDropOldest ? "auto" : "disabled";
 }
 
 void read_metadata(Fields& fields, OrderedJson& echo) {
@@ -119,6 +127,7 @@ Result<ResponseCall> decode_response(std::string_view body) {
   read_metadata(fields, call.echo);
   read_reasoning(fields, call);
   refuse_unsupported_of_responses(fields);
+  read_truncation(fields, call);
   call.items = read_input(fields, random_id("in"), call.request);
   const ToolUse tools = read_tools(fields, /*flat=*/true, call.request);
   call.tools = tools.given;

@@ -39,7 +39,7 @@ std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
   const auto owner = request.attention.is_dense()
                          ? std::optional(tenants_.id(request.client.tenant))
                          : tenants_.find(request.client.tenant, request.attention);
-  if (!owner) return std::min(most, tokens_with(0, 0));
+  if (!owner || request.prompt.empty()) return std::min(most, tokens_with(0, 0));
   const auto stored =
       std::ranges::count_if(stored_.path_of(*owner, request.reusable()),
                             [this](const Digest& key) { return stored_.disk().contains(key); });

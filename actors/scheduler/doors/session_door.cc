@@ -19,7 +19,7 @@ constexpr size_t kHoldersNamed = 4;
 
 wire::SessionReply session_reply(const Session& session) {
   return {{session.id, session.created_us, session.last_used_us,
-           static_cast<int64_t>(session.turns.size())},
+           static_cast<int64_t>(session.turns.size()), session.on_overflow, session.left_out_turns},
           session.turns,
           /*durable=*/true};
 }
@@ -69,8 +69,32 @@ void SessionDoor::leave(Request& request) {
 
 void SessionDoor::add_turn(Request& request, const std::string& output_id) {
   if (!std::exchange(request.session_taken, false)) return;
-  metadata_.put(sessions_.add_turn(request.client.tenant, request.params.session, output_id,
+  metadata_.put(sessions_.add_turn(request.client.tenant, request.params.session,
+                                   {output_id, request.params.on_overflow, left_out_turns(request)},
                                    clock_.wall_us()));
+}
+
+// The session whose turn the request has taken; nullptr if it has no turns yet.
+const Session* SessionDoor::session_of(const Request& request) const {
+  if (!request.session_taken) return nullptr;
+  return sessions_.find(request.client.tenant, request.params.session);
+}
+
+std::optional<OnOverflow> SessionDoor::on_overflow(const Request& request) const {
+  const Session* session = session_of(request);
+  return session == nullptr ? std::nullopt : session->on_overflow;
+}
+
+// As in Session, for the turn that the request makes.
+std::optional<int64_t> SessionDoor::left_out_turns(const Request& request) const {
+  const Session* session = sessions_.find(request.client.tenant, request.params.session);
+  if (session == nullptr || request.left_out == LeftOut()) return std::nullopt;
+  for (const auto& [output, place] : request.answers) {
+    const auto turn = std::ranges::find(session->turns, output, &SessionTurn::output_id);
+    if (turn == session->turns.end()) continue;
+    return turn == session->turns.begin() ? std::nullopt : std::optional(turn->number);
+  }
+  return session->turns.back().number + 1;  // all are left out
 }
 
 void SessionDoor::on(const Client& client, const wire::RequestId& id,
@@ -180,10 +204,15 @@ void SessionDoor::match_holders() {
 Result<Earlier> SessionDoor::turns_before(const Request& request, OnMissing on_missing) {
   Earlier earlier = {{}, "session"};
   const std::string& tenant = request.client.tenant;
-  const Session* session =
-      request.session_taken ? sessions_.find(tenant, request.params.session) : nullptr;
+  const Session* session = session_of(request);
   if (session == nullptr) return earlier;
+  const bool drops = request.on_overflow == OnOverflow::kDropOldest;
+  const int64_t begin = drops ? session->left_out_turns.value_or(0) : 0;
   for (const SessionTurn& turn : session->turns) {
+    if (turn.number < begin) {
+      ++earlier.left_out_turns;
+      continue;
+    }
     const auto found = registry_.find_own(tenant, turn.output_id);
     if (found.ok()) {
       earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});

@@ -43,8 +43,12 @@ class SessionDoor {
   // Makes the output the turn that the request has taken, if it has taken one, and stores the
   // session.
   void add_turn(Request& request, const std::string& output_id);
-  // Returns the outputs of the turns before the one that the request has taken. Error kNotFound,
-  // field "session", if one of these outputs is gone: without it, the answer would be to another
+  // What the session of the request does when it is longer than its room; absent if no turn said
+  // so, or the request has taken no turn.
+  std::optional<OnOverflow> on_overflow(const Request& request) const;
+  // Returns the outputs of the turns before the one that the request has taken. If the request may
+  // leave out turns, those that the last turn left out are left out again. Error kNotFound, field
+  // "session", if one of the other outputs is gone: without it, the answer would be to another
   // conversation. With kSkip that output is left out and named in `missing`.
   Result<Earlier> turns_before(const Request& request, OnMissing on_missing);
 
@@ -60,6 +64,8 @@ class SessionDoor {
   void store(const StoredName& name);
 
  private:
+  const Session* session_of(const Request& request) const;
+  std::optional<int64_t> left_out_turns(const Request& request) const;
   std::optional<wire::SessionOutput> end_turn(const std::string& tenant, const std::string& output,
                                               const wire::SessionDelete& request);
 

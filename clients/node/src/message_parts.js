@@ -85,6 +85,8 @@ export const GenerationRecord = struct({
   approximation: defaulting(string, 'none'),
 });
 
+export const LeftOut = struct({ turns: int64, steps: int64 });
+
 export const Holder = struct({
   kind: string,
   label: textOrEmpty,
@@ -217,8 +219,14 @@ export const ModelInfo = struct({
 });
 export const FsckFinding = struct({ where: string, what: string, repaired: boolean });
 
-export const SessionInfo =
-  struct({ id: string, created_us: int64, last_used_us: int64, turns: int64 });
+export const SessionInfo = struct({
+  id: string,
+  created_us: int64,
+  last_used_us: int64,
+  turns: int64,
+  on_overflow: optional(string),
+  left_out_turns: optional(int64),
+});
 export const SessionTurn = struct({ number: int64, output_id: string });
 export const SessionOutput = struct({ id: string, gone: boolean, held_by: textOrEmpty });
 export const ExpiryPolicy = struct({ type: string, ttl_ms: int64 });
@@ -240,6 +248,6 @@ export const ErrorBody = struct({ code: string, field: string, message: string }
 // By the names of their TypeScript types.
 export const parts = {
   ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
-  GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, StateStats,
+  LeftOut, GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, StateStats,
   FsckFinding, SessionInfo, SessionTurn, SessionOutput, ExpiryPolicy, ModelInfo, Loading,
 };

@@ -35,6 +35,7 @@ import {
   FsckFinding,
   Grammar,
   Holder,
+  LeftOut,
   ListedChunk,
   Loading,
   Miss,
@@ -129,6 +130,7 @@ const requests = {
     continue_final_message: optional(boolean),
     attention: optional(string),
     heal: optional(boolean),
+    on_overflow: optional(string),
   }),
   CancelRequest: struct({ target: requestId }),
   ChunkPut: struct({
@@ -266,6 +268,7 @@ const replies = {
     think_spans: listOrEmpty(ThinkSpan),
     attention: textOrEmpty,
     approximation: defaulting(string, 'none'),
+    left_out: optional(LeftOut),
   }),
   ChunkReply: struct({
     chunk: Chunk,

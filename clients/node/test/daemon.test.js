@@ -99,6 +99,20 @@ test('the next turn goes on from an answer whose thoughts were taken out', async
   assert.deepEqual([exact.approximation, exact.usage.approximateTokens], ['none', 0]);
 });
 
+test('a conversation that is too long goes on without its oldest turns', async () => {
+  const messages = [
+    { role: 'user', content: 'What of ' + 'the old town and '.repeat(5000) },
+    { role: 'assistant', content: 'It is a town.' },
+    { role: 'user', content: 'What of the new town?' },
+  ];
+  const request = { messages, maxTokens: 2, sampling: { temperature: 0 } };
+  await assert.rejects(client.generate(request), { field: 'messages' });
+  const { leftOut } = await client.generate({ ...request, onOverflow: 'drop_oldest' });
+  assert.deepEqual(leftOut, { turns: 1, steps: 0 });
+  const short = { ...request, messages: messages.slice(-1), onOverflow: 'drop_oldest' };
+  assert.equal((await client.generate(short)).leftOut, undefined);
+});
+
 test('thoughts come apart from the answer', async () => {
   // The demo model thinks or does not, as it is drawn.
   for (let seed = 1; seed < 40; ++seed) {

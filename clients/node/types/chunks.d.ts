@@ -3,6 +3,8 @@
 export type ChunkType = 'SYSTEM_PROMPT' | 'CONTEXT' | 'OUTPUT' | 'QUERY';
 export type ThinkPolicy = 'reprefill' | 'keep' | 'drop' | 'splice' | 'mask';
 /** What stands in K and V that were computed with thoughts which are no longer there. */
+export type OnOverflow = 'error' | 'drop_oldest';
+
 export type Approximation = 'none' | 'splice' | 'mask';
 export type KvState = 'none' | 'pending' | 'ready';
 
@@ -154,6 +156,10 @@ export interface SessionInfo {
   createdUs: number;
   lastUsedUs: number;
   turns: number;
+  /** Of turns that name none; undefined: 'error'. */
+  onOverflow?: OnOverflow;
+  /** The last turn's prompt began after this many turns; undefined: with all of them. */
+  leftOutTurns?: number;
 }
 
 export interface SessionTurn {

@@ -1,5 +1,12 @@
 // Generations and prefixes: requests, events, results.
-import type { Approximation, ChunkRef, Int64, ThinkPolicy, ThinkSpan } from './chunks.js';
+import type {
+  Approximation,
+  ChunkRef,
+  Int64,
+  OnOverflow,
+  ThinkPolicy,
+  ThinkSpan,
+} from './chunks.js';
 import type { Grammar, Tool, ToolCall } from './tools.js';
 
 export interface ChatMessage {
@@ -53,6 +60,8 @@ export interface GenerateParams {
   thinkPolicy?: ThinkPolicy;
   /** With 'splice' and 'mask': exact K and V follow in idle time; undefined: as the daemon does. */
   heal?: boolean;
+  /** For a conversation that is too long; undefined: as its session does, else 'error'. */
+  onOverflow?: OnOverflow;
   /**
    * 'dense', 'window:W:S', 'select:B:D' or 'verify:B:D' (docs/LONG_CONTEXT.md); undefined: the
    * daemon's.
@@ -187,6 +196,16 @@ export interface Generation {
   attention: string;
   /** Of the K and V that it continued. */
   approximation: Approximation;
+  /** What its prompt lacked for lack of room; undefined: nothing. */
+  leftOut?: LeftOut;
+}
+
+/** What a prompt lacks of its conversation, counted from the beginning. */
+export interface LeftOut {
+  /** Messages of the user, each with all that follows it. */
+  turns: number;
+  /** Of the next turn: messages of the assistant, each with the results of its calls. */
+  steps: number;
 }
 
 /** An event of a running generation. */

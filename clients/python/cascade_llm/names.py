@@ -46,6 +46,13 @@ class OnMissing(Name):
     SKIP = "skip"  # it continues without; its Final says what is missing
 
 
+class OnOverflow(Name):
+    """What a request does if its conversation is longer than the room that there is."""
+
+    ERROR = "error"  # the request is refused
+    DROP_OLDEST = "drop_oldest"  # the oldest turns are left out; its Final says how many
+
+
 class TextStart(Name):
     """Which token ids begin a text: a tokenizer with SentencePiece's rules drops a space there."""
 

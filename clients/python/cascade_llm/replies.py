@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .chunk import Chunk, ChunkInfo, Holder, ListedChunk, ThinkSpan
 from .fields import Floats, Int32, Int64, TokenIds, Uint64
-from .names import Approximation, ChunkType, EventKind, MissReason, ThinkPolicy
+from .names import Approximation, ChunkType, EventKind, MissReason, OnOverflow, ThinkPolicy
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,14 @@ class MissingChunk:
     reason: str
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What a prompt lacks of its conversation, counted from the beginning."""
+
+    turns: Int64  # messages of the user, each with all that follows it
+    steps: Int64  # of the next turn: messages of the assistant, each with the results of its calls
+
+
 @dataclass(frozen=True, kw_only=True)
 class Final:
     """A generation that has ended."""
@@ -175,6 +183,7 @@ class Final:
     think_spans: list[ThinkSpan] = field(default_factory=list)  # where token_ids are thoughts
     attention: str = ""  # that was used: "dense", "window:W:S", "select:B:D", "verify:B:D"
     approximation: Approximation = Approximation.NONE  # of the K and V that it continued
+    left_out: LeftOut | None = None  # for lack of room; None: nothing
 
 
 @dataclass(frozen=True)
@@ -325,6 +334,8 @@ class SessionInfo:
     created_us: Int64
     last_used_us: Int64
     turns: Int64
+    on_overflow: OnOverflow | None = None  # of turns that name none; None: ERROR
+    left_out_turns: Int64 | None = None  # the last turn's prompt began after these; None: with all
 
 
 @dataclass(frozen=True)

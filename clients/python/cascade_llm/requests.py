@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .fields import Int32, Int64, JsonArray, RequestId, TokenIds, Uint64
 from .grammar import Grammar
-from .names import ChunkType, OnMissing, TextStart, ThinkPolicy
+from .names import ChunkType, OnMissing, OnOverflow, TextStart, ThinkPolicy
 
 
 @dataclass
@@ -109,6 +109,8 @@ class GenerateRequest:
     # "dense", "window:W:S", "select:B:D", "verify:B:D"; None: the daemon's
     attention: str | None = None
     heal: bool | None = None  # with SPLICE and MASK: exact K and V follow in idle time
+    # For a conversation that is too long; None: as the session's last turn said, else ERROR.
+    on_overflow: OnOverflow | None = None
 
 
 @dataclass

@@ -1,0 +1,67 @@
+"""Conversations that outgrow their room, with a real daemon."""
+
+from __future__ import annotations
+
+import unittest
+
+from cascade_llm import (
+    CascadeError,
+    ChunkRef,
+    ChunkType,
+    Client,
+    Final,
+    GenerateRequest,
+    OnOverflow,
+    PrivateDaemon,
+    Sampling,
+)
+from support import DEMO_MODEL
+
+
+class OverflowTest(unittest.TestCase):
+    def setUp(self) -> None:
+        # There is room for some 1,000 tokens, in memory and on disk.
+        self.daemon = PrivateDaemon(
+            DEMO_MODEL, arguments=["--threads", "1", "--kv-memory", "1M", "--max-disk", "1M"]
+        )
+        self.addCleanup(self.daemon.stop)
+        self.client = Client(self.daemon.endpoint)
+        self.addCleanup(self.client.close)
+
+    def turn(self, number: int, on_overflow: OnOverflow | None = None) -> Final:
+        question = f"{number}: What do you know about " + "the old town and " * 30
+        return self.client.generate(
+            GenerateRequest(
+                chunks=[ChunkRef(ChunkType.QUERY, text=question)],
+                session="long",
+                sampling=Sampling(temperature=0),
+                max_tokens=2,
+                on_overflow=on_overflow,
+            )
+        )
+
+    def test_a_session_goes_on_without_its_oldest_turns(self) -> None:
+        self.assertIsNone(self.turn(1).left_out)
+        turns = 1
+        while True:
+            try:
+                self.turn(turns + 1)
+            except CascadeError as error:
+                self.assertEqual(error.field, "chunks")
+                break
+            turns += 1
+            self.assertLess(turns, 40)
+        final = self.turn(turns + 1, OnOverflow.DROP_OLDEST)
+        assert final.left_out is not None
+        self.assertGreater(final.left_out.turns, 0)
+        self.assertEqual(final.left_out.steps, 0)
+        session = self.client.get_session("long").session
+        self.assertEqual(session.turns, turns + 1)
+        self.assertEqual(session.on_overflow, OnOverflow.DROP_OLDEST)
+        self.assertEqual(session.left_out_turns, final.left_out.turns)
+        again = self.turn(turns + 2)
+        self.assertEqual(again.left_out, final.left_out, "the session keeps the choice")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,261 @@
+// Conversations that outgrow their room: the oldest turns are left out if the request says so.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/actors/deletion_traces.h"
+#include "tests/actors/scheduler_world.h"
+#include "tests/persist/memory_disk.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using testing::kGeographer;
+using testing::output_ref;
+using testing::query_text;
+using testing::SchedulerWorld;
+using testing::system_text;
+
+constexpr size_t kFewPages = 5;  // 320 tokens
+constexpr int64_t kRoom = 320;
+constexpr int kTurns = 18;  // of a conversation that is too long
+
+class Overflow : public ::testing::Test {
+ protected:
+  void SetUp() override { start(); }
+  void TearDown() override {
+    world_.reset();
+    store_.reset();
+  }
+  void start() {
+    auto opened = Store::open(disk_, "/state", {});
+    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
+    store_ = *std::move(opened);
+    world_ = std::make_unique<SchedulerWorld>(SchedulerOptions{}, kFewPages, store_.get());
+  }
+  void restart() {
+    world_.reset();
+    disk_.kill();
+    store_.reset();
+    start();
+  }
+
+  static wire::GenerateRequest drops(wire::GenerateRequest request) {
+    request.on_overflow = OnOverflow::kDropOldest;
+    request.max_tokens = 8;
+    return request;
+  }
+  static std::string question(int number) {
+    return "Tell me something about the town with the number " + std::to_string(number) + ".";
+  }
+  static wire::GenerateRequest turn(int number) {
+    wire::GenerateRequest request = ask({system_text(kGeographer), query_text(question(number))});
+    request.session = "trip";
+    request.max_tokens = 8;
+    return request;
+  }
+  // Questions and answers that end with a question.
+  static std::vector<ChatMessage> chat(int turns) {
+    std::vector<ChatMessage> messages = {
+        {.role = "system", .content = kGeographer, .reasoning = {}}};
+    for (int i = 1; i <= turns; ++i) {
+      messages.push_back({.role = "user", .content = question(i), .reasoning = {}});
+      if (i == turns) break;
+      messages.push_back({.role = "assistant", .content = "It is a town.", .reasoning = {}});
+    }
+    return messages;
+  }
+  static wire::GenerateRequest of_messages(std::vector<ChatMessage> messages) {
+    wire::GenerateRequest request;
+    request.messages = std::move(messages);
+    request.max_tokens = 8;
+    request.sampling.temperature = 0;
+    return request;
+  }
+  wire::Final run(wire::GenerateRequest request) {
+    return world_->one<wire::Final>(world_->send(std::move(request)));
+  }
+  wire::SessionReply session() {
+    return world_->one<wire::SessionReply>(world_->send(wire::SessionGet{"trip"}));
+  }
+
+  testing::MemoryDisk disk_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<SchedulerWorld> world_;
+};
+
+TEST_F(Overflow, is_an_error_unless_the_request_says_otherwise) {
+  const Error refused = world_->error(world_->send(of_messages(chat(40))));
+  EXPECT_EQ(refused.field, "messages");
+  EXPECT_EQ(refused.message.find("oldest turns"), std::string::npos) << refused.message;
+  const wire::Final final = run(drops(of_messages(chat(40))));
+  ASSERT_TRUE(final.left_out.has_value());
+  EXPECT_GT(final.left_out->turns, 20);
+  EXPECT_EQ(final.left_out->steps, 0);
+  EXPECT_LE(final.usage.prompt_tokens, kRoom);
+}
+
+TEST_F(Overflow, a_conversation_that_fits_is_whole_and_the_reply_names_nothing) {
+  const wire::Final whole = run(of_messages(chat(2)));
+  const wire::Final same = run(drops(of_messages(chat(2))));
+  EXPECT_EQ(same.token_ids, whole.token_ids);
+  EXPECT_EQ(same.usage.prompt_tokens, whole.usage.prompt_tokens);
+  EXPECT_FALSE(same.left_out.has_value());
+}
+
+TEST_F(Overflow, the_answer_is_that_to_the_messages_that_stay) {
+  const wire::Final dropped = run(drops(of_messages(chat(40))));
+  ASSERT_TRUE(dropped.left_out.has_value());
+  std::vector<ChatMessage> kept = chat(40);
+  kept.erase(kept.begin() + 1, kept.begin() + 1 + 2 * dropped.left_out->turns);
+  wire::GenerateRequest cold = of_messages(kept);
+  cold.reuse = false;
+  const wire::Final same = run(cold);
+  EXPECT_EQ(same.token_ids, dropped.token_ids);
+  EXPECT_EQ(same.usage.prompt_tokens, dropped.usage.prompt_tokens);
+}
+
+TEST_F(Overflow, most_turns_of_a_chat_find_what_the_previous_one_computed) {
+  int64_t computed_anew = 0;
+  std::optional<LeftOut> before;
+  for (int turns = 1; turns <= 40; ++turns) {
+    const wire::Final final = run(drops(of_messages(chat(turns))));
+    if (turns > 1 && final.left_out == before) {
+      EXPECT_LT(final.usage.prefilled_tokens, 100) << "turn " << turns;
+    } else {
+      ++computed_anew;
+    }
+    before = final.left_out;
+  }
+  EXPECT_GE(computed_anew, 3);
+  EXPECT_LE(computed_anew, 40 / 2);
+}
+
+TEST_F(Overflow, a_newest_turn_that_is_too_long_is_refused_and_told_what_was_tried) {
+  std::vector<ChatMessage> messages = chat(3);
+  for (int i = 0; i < 60; ++i) messages.back().content += " " + question(i);
+  const Error refused = world_->error(world_->send(drops(of_messages(messages))));
+  EXPECT_EQ(refused.field, "messages");
+  EXPECT_NE(refused.message.find("The oldest turns are left out already"), std::string::npos)
+      << refused.message;
+}
+
+TEST_F(Overflow, a_raw_prompt_has_no_turns) {
+  wire::GenerateRequest request;
+  request.prompt = "Once";
+  EXPECT_EQ(run(request).left_out, std::nullopt);
+}
+
+TEST_F(Overflow, of_outputs_that_are_left_out_nothing_is_a_parent) {
+  std::vector<wire::ChunkRef> chunks = {system_text(kGeographer),
+                                        {ChunkType::kContext, "", "Towns have numbers."}};
+  std::vector<std::string> outputs;
+  for (int i = 1; i <= kTurns; ++i) {
+    std::vector<wire::ChunkRef> next = chunks;
+    next.push_back(query_text(question(i)));
+    wire::GenerateRequest request = drops(ask(next));
+    request.retain_output = true;
+    const wire::Final final = run(request);
+    ASSERT_FALSE(final.output_chunk_id.empty());
+    chunks.push_back(output_ref(final.output_chunk_id));
+    const std::vector<std::string> parents = world_->chunk(final.output_chunk_id).parent_ids;
+    const size_t gone = final.left_out ? static_cast<size_t>(final.left_out->turns) : 0;
+    ASSERT_FALSE(parents.empty());
+    EXPECT_EQ(world_->chunk(parents.front()).type, ChunkType::kSystemPrompt);
+    const std::vector<std::string> kept(outputs.begin() + static_cast<ptrdiff_t>(gone),
+                                        outputs.end());
+    const size_t others = gone == 0 ? 2 : 1;  // the context is of the first turn
+    ASSERT_EQ(parents.size(), others + kept.size()) << "turn " << i;
+    EXPECT_EQ(std::vector(parents.begin() + static_cast<ptrdiff_t>(others), parents.end()), kept);
+    outputs.push_back(final.output_chunk_id);
+    // The conversation goes on from this output with the turns that it was made of.
+    if (i == kTurns) {
+      EXPECT_GT(gone, 0u);
+      wire::GenerateRequest on = drops(ask({query_text("And?")}));
+      on.previous_output = final.output_chunk_id;
+      on.retain_output = true;
+      EXPECT_LE(run(on).usage.prompt_tokens, kRoom);
+    }
+  }
+}
+
+TEST_F(Overflow, a_session_keeps_the_choice_and_where_its_prompts_begin) {
+  int64_t left_out = 0;
+  for (int i = 1; i <= 20; ++i) {
+    wire::GenerateRequest request = turn(i);
+    if (i == 1) request.on_overflow = OnOverflow::kDropOldest;
+    const wire::Final final = run(request);
+    left_out = final.left_out ? final.left_out->turns : 0;
+    const wire::SessionReply now = session();
+    EXPECT_EQ(now.session.on_overflow, OnOverflow::kDropOldest);
+    EXPECT_EQ(now.session.left_out_turns.value_or(0), left_out) << "turn " << i;
+    EXPECT_EQ(now.session.turns, i) << "the turns themselves stay";
+  }
+  EXPECT_GT(left_out, 10);
+
+  restart();
+  EXPECT_EQ(session().session.left_out_turns, left_out);
+  const wire::Final next = run(turn(21));
+  ASSERT_TRUE(next.left_out.has_value());
+  EXPECT_GE(next.left_out->turns, left_out);
+}
+
+TEST_F(Overflow, a_session_may_be_told_to_refuse_again) {
+  for (int i = 1; i <= kTurns; ++i) run(drops(turn(i)));
+  ASSERT_TRUE(session().session.left_out_turns.has_value());
+  wire::GenerateRequest request = turn(kTurns + 1);
+  request.on_overflow = OnOverflow::kError;
+  const Error refused = world_->error(world_->send(request));
+  EXPECT_EQ(refused.field, "chunks");
+  EXPECT_EQ(session().session.on_overflow, OnOverflow::kDropOldest) << "it made no turn";
+  EXPECT_EQ(run(turn(kTurns + 1)).left_out.has_value(), true);
+}
+
+TEST_F(Overflow, a_session_goes_on_although_a_turn_that_it_leaves_out_is_gone) {
+  std::string first;
+  for (int i = 1; i <= kTurns; ++i) {
+    const wire::Final final = run(drops(turn(i)));
+    if (i == 1) first = final.output_chunk_id;
+  }
+  world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{first, "", /*all=*/true}));
+  EXPECT_TRUE(run(turn(kTurns + 1)).missing.empty());
+}
+
+TEST_F(Overflow, steps_of_the_newest_turn_are_left_out_when_an_agent_works_for_long) {
+  std::vector<ChatMessage> messages = chat(1);
+  for (int i = 0; i < 30; ++i) {
+    messages.push_back({.role = "assistant", .content = "I look it up.", .reasoning = {}});
+    messages.push_back({.role = "tool", .content = question(i), .reasoning = {}});
+  }
+  const wire::Final final = run(drops(of_messages(messages)));
+  ASSERT_TRUE(final.left_out.has_value());
+  EXPECT_EQ(final.left_out->turns, 0);
+  EXPECT_GT(final.left_out->steps, 10);
+  EXPECT_LE(final.usage.prompt_tokens, kRoom);
+}
+
+TEST_F(Overflow, an_answer_that_goes_on_stays) {
+  std::vector<ChatMessage> messages = chat(30);
+  messages.push_back({.role = "assistant", .content = "The town", .reasoning = {}});
+  wire::GenerateRequest request = drops(of_messages(messages));
+  request.continue_final_message = true;
+  request.retain_output = true;
+  const wire::Final final = run(request);
+  ASSERT_TRUE(final.left_out.has_value());
+  EXPECT_TRUE(world_->chunk(final.output_chunk_id).text.starts_with("The town"));
+}
+
+TEST_F(Overflow, more_text_than_any_prompt_can_have_is_left_out_before_it_is_tokenized) {
+  std::vector<ChatMessage> messages = chat(12);
+  const auto context = static_cast<size_t>(testing::demo_model().config.context_tokens_max);
+  messages[1].content = std::string(128 * context, 'x');
+  const wire::Final final = run(drops(of_messages(messages)));
+  ASSERT_TRUE(final.left_out.has_value());
+  EXPECT_GT(final.left_out->turns, 1);
+}
+
+}  // namespace
+}  // namespace cascade

@@ -1,0 +1,128 @@
+// Prompts of conversations that are too long fit their room, and continue each other.
+#include "model/fitted_prompt.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "model/conversation_cut.h"
+#include "tests/model/conversation_testing.h"
+
+namespace cascade::testing {
+namespace {
+
+const TextModel& demo_text() {
+  static const TextModel model = demo_text_model();
+  return model;
+}
+
+FittedPrompt fitted(const Messages& messages, int64_t room, bool goes_on = false) {
+  const auto prompt = encode_fitted(demo_text().context({}), messages, goes_on, room);
+  EXPECT_TRUE(prompt.ok()) << prompt.error().to_string();
+  return prompt.ok() ? *prompt : FittedPrompt();
+}
+
+int64_t tokens(const FittedPrompt& fitted) {
+  return std::ssize(fitted.prompt.token_ids);
+}
+
+// A conversation of questions and answers that ends with a question.
+Messages long_chat(int turns, const std::string& system = "Be brief.") {
+  Messages messages = {message("system", system)};
+  for (int i = 1; i <= turns; ++i) {
+    const std::string number = std::to_string(i);
+    messages.push_back(message("user", "Tell me about river " + number + " in a few words."));
+    if (i < turns) messages.push_back(message("assistant", "River " + number + " is a river."));
+  }
+  return messages;
+}
+
+TEST(FittedPrompt, a_conversation_that_fits_is_whole) {
+  const Messages messages = long_chat(4);
+  const auto whole = encode_prompt(demo_text().context({}), messages);
+  ASSERT_TRUE(whole.ok());
+  const auto room = std::ssize(whole->token_ids);
+  EXPECT_EQ(fitted(messages, room).prompt.token_ids, whole->token_ids);
+  EXPECT_EQ(fitted(messages, room).left_out, LeftOut());
+  EXPECT_GT(fitted(messages, room - 1).left_out, LeftOut());
+}
+
+TEST(FittedPrompt, what_is_left_is_the_prompt_of_the_messages_that_stay) {
+  const Messages messages = long_chat(30);
+  const FittedPrompt prompt = fitted(messages, 300);
+  ASSERT_GT(prompt.left_out.turns, 0);
+  const Messages kept = kept_messages(messages, ConversationCuts(messages), prompt.left_out);
+  EXPECT_EQ(kept.front().role, "system");
+  EXPECT_EQ(kept.back().content, messages.back().content);
+  const auto same = encode_prompt(demo_text().context({}), kept);
+  ASSERT_TRUE(same.ok());
+  EXPECT_EQ(prompt.prompt.token_ids, same->token_ids);
+}
+
+TEST(FittedPrompt, each_prompt_of_a_growing_chat_fits_and_most_begin_as_the_one_before) {
+  constexpr int64_t kRoom = 300;
+  int jumps = 0;
+  FittedPrompt before;
+  for (int turns = 1; turns <= 60; ++turns) {
+    const FittedPrompt next = fitted(long_chat(turns), kRoom);
+    ASSERT_LE(tokens(next), kRoom);
+    ASSERT_GE(next.left_out, before.left_out);
+    if (next.left_out != before.left_out) {
+      ++jumps;
+      ASSERT_LE(tokens(next), kRoom / 2 + 60) << "half of the room, and the newest question";
+    }
+    before = next;
+  }
+  EXPECT_GE(jumps, 2);
+  EXPECT_LE(jumps, 60 / 4) << "a jump makes room for several turns";
+}
+
+TEST(FittedPrompt, a_long_system_prompt_stays_and_leaves_less_room_for_turns) {
+  const std::string system(400, 'a');
+  const Messages messages = long_chat(30, system);
+  const FittedPrompt prompt = fitted(messages, 500);
+  EXPECT_LE(tokens(prompt), 500);
+  EXPECT_NE(prompt.prompt.text.find(system), std::string::npos);
+  EXPECT_LT(prompt.left_out.turns, 29) << "half of what the system prompt leaves is for history";
+}
+
+TEST(FittedPrompt, without_room_for_the_newest_turn_all_others_are_left_out) {
+  const FittedPrompt prompt = fitted(long_chat(5), 3);
+  EXPECT_GT(tokens(prompt), 3);
+  EXPECT_EQ(prompt.left_out, (LeftOut{4, 0}));
+}
+
+TEST(FittedPrompt, of_an_answer_that_goes_on_the_beginning_stays) {
+  Messages messages = long_chat(20);
+  messages.push_back(message("assistant", "River 20 begins"));
+  const FittedPrompt prompt = fitted(messages, 200, /*goes_on=*/true);
+  EXPECT_LE(tokens(prompt), 200);
+  EXPECT_TRUE(prompt.prompt.text.ends_with("River 20 begins"));
+  EXPECT_GT(prompt.left_out.turns, 0);
+}
+
+TEST(FittedPrompt, a_conversation_with_far_too_much_text_is_cut_before_it_is_tokenized_as_a_whole) {
+  Messages messages = long_chat(3);
+  messages[1].content = std::string(100'000, 'x');
+  const FittedPrompt prompt = fitted(messages, 200);
+  EXPECT_EQ(prompt.left_out, (LeftOut{1, 0}));
+}
+
+TEST(FittedPrompt, thoughts_of_earlier_turns_take_no_room_because_templates_leave_them_out) {
+  Messages messages = long_chat(4);
+  const FittedPrompt plain = fitted(messages, 400);
+  messages[2].reasoning = std::string(2000, 'y');
+  EXPECT_EQ(fitted(messages, 400).left_out, plain.left_out);
+}
+
+TEST(FittedPrompt, an_error_of_the_template_is_the_answer) {
+  const TextModel model = text_model_with("{{ raise_exception('never') }}");
+  const auto failed = encode_fitted(model.context({}), long_chat(30), false, 100);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace cascade::testing
