@@ -122,10 +122,34 @@ Status forward(Engine& engine, const wire::PrefillJob& job, const Slice& slice, 
 }
 
 // Encodes a prompt, which leaves out old turns if the job says how much room there is.
-Result<FittedPrompt> encode(const ConversationContext& context, const wire::EncodeJob& job) {
-  if (job.room) return encode_fitted(context, job.messages, job.goes_on, *job.room);
-  ASSIGN_OR_RETURN(EncodedPrompt prompt, encode_prompt(context, job.messages, job.goes_on));
-  return FittedPrompt{std::move(prompt), {}};
+Status put_prompt(const ConversationContext& context, const wire::EncodeJob& job,
+                  wire::EncodeDone& done) {
+  FittedPrompt fitted;
+  if (job.room) {
+    ASSIGN_OR_RETURN(fitted, encode_fitted(context, job.messages, job.goes_on, *job.room));
+    if (fitted.left_out != LeftOut()) done.left_out = fitted.left_out;
+  } else {
+    ASSIGN_OR_RETURN(fitted.prompt, encode_prompt(context, job.messages, job.goes_on));
+  }
+  done.token_ids = std::move(fitted.prompt.token_ids);
+  done.generation_prefix = std::move(fitted.prompt.generation_prefix);
+  done.inside_think = fitted.prompt.inside_think;
+  if (job.show_text) done.text = std::move(fitted.prompt.text);
+  return {};
+}
+
+// Does the same for a history.
+Status put_history(const ConversationContext& context, const wire::EncodeJob& job,
+                   wire::EncodeDone& done) {
+  if (!job.room) {
+    ASSIGN_OR_RETURN(done.token_ids, encode_history(context, job.messages, job.follower));
+    return {};
+  }
+  ASSIGN_OR_RETURN(ShortenedHistory history,
+                   encode_shortened_history(context, job.messages, *job.room));
+  done.token_ids = std::move(history.token_ids);
+  if (history.left_out != LeftOut()) done.left_out = history.left_out;
+  return {};
 }
 
 // Checks the grammar before anything is computed for the job.
@@ -164,6 +188,9 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
       done.error = ids.error();
     }
   };
+  const auto note = [&](const Status& status) {
+    if (!status.ok()) done.error = status.error();
+  };
   switch (job.mode) {
     case wire::EncodeJob::Mode::kRaw:
       if (job.token_ids.empty()) {
@@ -175,24 +202,9 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
     case wire::EncodeJob::Mode::kText:
       store(model.tokenizer.encode(job.raw, /*trusted=*/false, /*with_template=*/false));
       break;
-    case wire::EncodeJob::Mode::kHistory:
-      store(encode_history(context, job.messages, job.follower));
-      break;
+    case wire::EncodeJob::Mode::kHistory: note(put_history(context, job, done)); break;
     case wire::EncodeJob::Mode::kBeginning: store(encode_beginning(context, job.messages)); break;
-    case wire::EncodeJob::Mode::kPrompt: {
-      auto fitted = encode(context, job);
-      if (!fitted.ok()) {
-        done.error = fitted.error();
-        break;
-      }
-      EncodedPrompt* const prompt = &fitted->prompt;
-      if (fitted->left_out != LeftOut()) done.left_out = fitted->left_out;
-      done.token_ids = std::move(prompt->token_ids);
-      done.generation_prefix = std::move(prompt->generation_prefix);
-      done.inside_think = prompt->inside_think;
-      if (job.show_text) done.text = std::move(prompt->text);
-      break;
-    }
+    case wire::EncodeJob::Mode::kPrompt: note(put_prompt(context, job, done)); break;
   }
   if (done.token_ids.size() > wire::kNumbersMax) {
     done.tokens_left_out = std::ssize(done.token_ids);

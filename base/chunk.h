@@ -10,6 +10,7 @@
 
 #include "base/attention_mode.h"
 #include "base/holder.h"
+#include "base/on_overflow.h"
 #include "base/result.h"
 
 namespace cascade {
@@ -89,6 +90,8 @@ struct GenerationRecord {
   int32_t logit_bias_count = 0;
   // What the output was computed after: with approximations, other K and V than its prompt's.
   Approximation approximation = Approximation::kNone;
+  // What its prompt lacked of the conversation, for lack of room; absent: nothing.
+  std::optional<LeftOut> left_out = {};
   bool operator==(const GenerationRecord&) const = default;
 };
 

@@ -25,7 +25,7 @@ struct Session {
   int64_t last_used_us = 0;                    // Unix time
   std::vector<SessionTurn> turns;              // by number
   std::optional<OnOverflow> on_overflow = {};  // of turns that name none; absent: error
-  // Turns before this number were not in the last turn's prompt; absent: all were.
+  // Turns before this number are left out of its prompts; absent: none are.
   std::optional<int64_t> left_out_turns = {};
   bool operator==(const Session&) const = default;
 };

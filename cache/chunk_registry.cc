@@ -312,6 +312,10 @@ std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prom
     hasher.field("policy", to_string(chunk.think_policy));
     hasher.field("finish", chunk.generation.finish_reason).field("prompt", prompt);
     if (!attention.is_dense()) hasher.field("attention", to_string(attention));
+    if (const auto& left_out = chunk.generation.left_out) {
+      hasher.field("left out",
+                   std::to_string(left_out->turns) + " " + std::to_string(left_out->steps));
+    }
     // client_data belongs to one request: equal answers to other requests are other chunks.
     if (!chunk.client_data.empty()) hasher.field("id", chunk.id);
   }

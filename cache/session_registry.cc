@@ -53,8 +53,21 @@ const Session& SessionRegistry::add_turn(const std::string& tenant, const std::s
   const int64_t number = session.turns.empty() ? 0 : session.turns.back().number + 1;
   session.turns.push_back({number, turn.output_id});
   if (turn.on_overflow) session.on_overflow = turn.on_overflow;
-  session.left_out_turns = turn.left_out_turns;
+  const int64_t left_out =
+      turn.left_out_turns ? std::max(session.left_out_turns.value_or(0), *turn.left_out_turns) : 0;
+  session.left_out_turns = left_out > 0 ? std::optional(left_out) : std::nullopt;
   return session;
+}
+
+const Session* SessionRegistry::begin_at(const std::string& tenant, const std::string& id,
+                                         const std::string& output_id, int64_t begin) {
+  const auto found = sessions_.find({tenant, id});
+  if (found == sessions_.end()) return nullptr;
+  Session& session = found->second;
+  const auto turn = std::ranges::find(session.turns, output_id, &SessionTurn::output_id);
+  if (turn == session.turns.end() || begin <= session.left_out_turns.value_or(0)) return nullptr;
+  session.left_out_turns = begin;
+  return &session;
 }
 
 const Session* SessionRegistry::find(const std::string& tenant, const std::string& id) const {

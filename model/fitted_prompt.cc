@@ -2,6 +2,9 @@
 #include "model/fitted_prompt.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,13 +16,17 @@ namespace {
 // A conversation with more bytes for each token of the room is not tried as a whole. Real text has
 // 3 to 5 bytes a token.
 constexpr int64_t kBytesPerTokenTried = 16;
-// What templates put around a message, at least: in ChatML, 5 tokens.
-constexpr int64_t kMarksMin = 5;
+// Where a template cannot be measured: what ChatML puts around a message.
+constexpr int64_t kOverhead = 5;
+// If what stays is longer than was counted, it is chosen again, as if the room were smaller by this
+// part of it, and again; so there are few attempts, however many messages there are.
+constexpr int64_t kRoomParts = 8;
 
 int64_t bytes_of(std::span<const ChatMessage> messages) {
   int64_t bytes = 0;
   for (const ChatMessage& message : messages) {
-    bytes += static_cast<int64_t>(message.content.size() + message.tool_calls.size());
+    bytes += static_cast<int64_t>(message.content.size() + message.tool_calls.size() +
+                                  message.reasoning.size());
   }
   return bytes;
 }
@@ -31,40 +38,97 @@ Result<int64_t> tokens_of(const Tokenizer& tokenizer, const std::string& text) {
   return std::ssize(ids);
 }
 
-// The tokens that the template puts around a message, measured with a question and an answer of one
-// word each at the beginning of `messages`, whose prompt has `tokens` tokens.
-int64_t marks_of(const ConversationContext& context, std::span<const ChatMessage> messages,
-                 bool goes_on, int64_t tokens) {
-  std::vector<ChatMessage> longer(messages.begin(), messages.end());
-  const auto place = std::ranges::find_if(
-      longer, [](const ChatMessage& message) { return message.role != "system"; });
-  longer.insert(place, {{.role = "user", .content = "a", .reasoning = {}},
-                        {.role = "assistant", .content = "a", .reasoning = {}}});
-  const auto prompt = encode_prompt(context, longer, goes_on);
-  if (!prompt.ok()) return kMarksMin;
-  const int64_t pair = std::ssize(prompt->token_ids) - tokens - 2;
-  return std::max(kMarksMin, (pair + 1) / 2);
-}
+// What a template does with any conversation that has these system messages and tools. It is
+// measured with short messages, so it does not depend on the conversation itself.
+struct TemplateCosts {
+  int64_t fixed = 0;             // tokens of a prompt besides its messages: system prompt, tools
+  int64_t overhead = kOverhead;  // tokens around a message of the user or the assistant
+  int64_t tool_overhead = kOverhead;  // around the result of a tool
+  int64_t thought_overhead = 0;       // tokens around thoughts, where they are in the prompt
+  bool keeps_thoughts = false;        // the thoughts of earlier turns are in the prompt
+};
 
-// Thoughts count only after the last question: templates leave out earlier ones.
-Result<std::vector<int64_t>> sizes_of(const Tokenizer& tokenizer,
-                                      std::span<const ChatMessage> messages, int64_t marks) {
-  std::vector<int64_t> sizes;
-  size_t question = messages.size();
-  while (question > 0 && messages[question - 1].role != "user") --question;
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const ChatMessage& message = messages[i];
-    int64_t size = marks;
-    const std::string* const thoughts = i < question ? nullptr : &message.reasoning;
-    for (const std::string* text :
-         {&message.content, &message.tool_calls, &message.name, thoughts}) {
-      if (text == nullptr) continue;
-      ASSIGN_OR_RETURN(const int64_t tokens, tokens_of(tokenizer, *text));
-      size += tokens;
+class TemplateMeter {
+ public:
+  TemplateMeter(const ConversationContext& context, std::span<const ChatMessage> system)
+      : context_(context), system_(system) {}
+
+  // Error if the template does not render a question after the system messages.
+  Result<TemplateCosts> measure() const {
+    TemplateCosts costs;
+    const ChatMessage question = {.role = "user", .content = "a", .reasoning = {}};
+    const ChatMessage answer = {.role = "assistant", .content = "a", .reasoning = {}};
+    ASSIGN_OR_RETURN(const int64_t alone, tokens({question}));
+    const auto longer = tokens({question, answer, question});
+    if (longer.ok()) costs.overhead = rounded_half(*longer - alone - 2);
+    costs.fixed = std::max<int64_t>(0, alone - costs.overhead - 1);
+    costs.tool_overhead = costs.overhead;
+    const ChatMessage result = {.role = "tool", .content = "a", .reasoning = {}};
+    const auto one = tokens({question, answer, result});
+    const auto three = tokens({question, answer, result, answer, result, answer, result});
+    if (one.ok() && three.ok()) {
+      const int64_t step = rounded_half(*three - *one) - 2;
+      costs.tool_overhead = std::max(costs.overhead, step - costs.overhead);
     }
+    ChatMessage thoughtful = answer;
+    thoughtful.reasoning = "a a a a a a a a";
+    ASSIGN_OR_RETURN(const int64_t thoughts, tokens_of(context_.tokenizer, thoughtful.reasoning));
+    const auto thought = tokens({question, thoughtful, result});
+    if (one.ok() && thought.ok()) {
+      costs.thought_overhead = std::max<int64_t>(0, *thought - *one - thoughts);
+    }
+    const auto earlier = tokens({question, thoughtful, question});
+    costs.keeps_thoughts = longer.ok() && earlier.ok() && *earlier - *longer >= thoughts / 2;
+    return costs;
+  }
+
+ private:
+  static int64_t rounded_half(int64_t tokens) { return std::max<int64_t>(1, (tokens + 1) / 2); }
+
+  Result<int64_t> tokens(std::initializer_list<ChatMessage> after) const {
+    std::vector<ChatMessage> messages(system_.begin(), system_.end());
+    messages.insert(messages.end(), after);
+    ASSIGN_OR_RETURN(const EncodedPrompt prompt, encode_prompt(context_, messages));
+    return std::ssize(prompt.token_ids);
+  }
+
+  const ConversationContext& context_;
+  std::span<const ChatMessage> system_;
+};
+
+Result<std::vector<MessageSize>> sizes_of(const Tokenizer& tokenizer, const TemplateCosts& costs,
+                                          std::span<const ChatMessage> messages) {
+  std::vector<MessageSize> sizes;
+  for (const ChatMessage& message : messages) {
+    MessageSize size;
+    size.always = message.role == "tool" ? costs.tool_overhead : costs.overhead;
+    for (const std::string* text :
+         {&message.content, &message.tool_calls, &message.tool_call_id, &message.name}) {
+      ASSIGN_OR_RETURN(const int64_t tokens, tokens_of(tokenizer, *text));
+      size.always += tokens;
+    }
+    ASSIGN_OR_RETURN(int64_t thoughts, tokens_of(tokenizer, message.reasoning));
+    if (thoughts > 0) thoughts += costs.thought_overhead;
+    (costs.keeps_thoughts ? size.always : size.in_newest_turn) += thoughts;
     sizes.push_back(size);
   }
   return sizes;
+}
+
+// The sizes of a conversation's messages, and the room that system prompt and tools leave them.
+struct Measured {
+  std::vector<MessageSize> sizes;
+  int64_t room = 0;
+};
+
+Result<Measured> measure(const ConversationContext& context, std::span<const ChatMessage> messages,
+                         const ConversationCuts& cuts, int64_t room) {
+  const TemplateMeter meter(context, messages.first(cuts.system_messages()));
+  ASSIGN_OR_RETURN(const TemplateCosts costs, meter.measure());
+  Measured measured;
+  ASSIGN_OR_RETURN(measured.sizes, sizes_of(context.tokenizer, costs, messages));
+  measured.room = std::max<int64_t>(0, room - costs.fixed);
+  return measured;
 }
 
 }  // namespace
@@ -77,27 +141,39 @@ Result<FittedPrompt> encode_fitted(const ConversationContext& context,
     if (std::ssize(whole.token_ids) <= room) return FittedPrompt{std::move(whole), {}};
   }
   const ConversationCuts cuts(messages);
-  const std::vector<ChatMessage> least = kept_messages(messages, cuts, cuts.last());
+  if (const auto measured = measure(context, messages, cuts, room); measured.ok()) {
+    std::optional<LeftOut> before;
+    for (int64_t parts = kRoomParts; parts > 0; --parts) {
+      const int64_t part = measured->room * parts / kRoomParts;
+      const LeftOut cut = cuts.choose(measured->sizes, {part, part / 2});
+      if (cut == cuts.most()) break;
+      if (cut == before) continue;
+      before = cut;
+      const std::vector<ChatMessage> kept = kept_messages(messages, cuts, cut);
+      ASSIGN_OR_RETURN(EncodedPrompt prompt, encode_prompt(context, kept, goes_on));
+      if (std::ssize(prompt.token_ids) <= room) return FittedPrompt{std::move(prompt), cut};
+    }
+  }
+  const std::vector<ChatMessage> least = kept_messages(messages, cuts, cuts.most());
   ASSIGN_OR_RETURN(EncodedPrompt shortest, encode_prompt(context, least, goes_on));
-  const int64_t shortest_tokens = std::ssize(shortest.token_ids);
-  if (shortest_tokens > room) return FittedPrompt{std::move(shortest), cuts.last()};
+  return FittedPrompt{std::move(shortest), cuts.most()};
+}
 
-  const int64_t marks = marks_of(context, least, goes_on, shortest_tokens);
-  ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, sizes_of(context.tokenizer, messages, marks));
-  int64_t fixed = shortest_tokens;  // of system prompt, tools and the generation prompt
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const bool counts = i >= cuts.system_messages() && cuts.stays(i, cuts.last());
-    if (counts) fixed -= sizes[i];
+Result<ShortenedHistory> encode_shortened_history(const ConversationContext& context,
+                                                  std::span<const ChatMessage> messages,
+                                                  int64_t room) {
+  std::vector<ChatMessage> asked(messages.begin(), messages.end());
+  asked.push_back({.role = "user", .content = {}, .reasoning = {}});  // the next question
+  const ConversationCuts cuts(asked);
+  LeftOut cut;
+  if (const auto measured = measure(context, asked, cuts, room); measured.ok()) {
+    cut = cuts.shorten(measured->sizes, measured->room / 2);
+    while (cut.steps > 0) cut = cuts.after(cut);
+    if (cut == cuts.most()) cut = {};
   }
-  const int64_t left = room - std::max<int64_t>(fixed, 0);
-  LeftOut cut = cuts.choose(sizes, {left, left / 2});
-  while (cut != cuts.last()) {
-    const std::vector<ChatMessage> kept = kept_messages(messages, cuts, cut);
-    ASSIGN_OR_RETURN(EncodedPrompt prompt, encode_prompt(context, kept, goes_on));
-    if (std::ssize(prompt.token_ids) <= room) return FittedPrompt{std::move(prompt), cut};
-    cut = cuts.after(cut);
-  }
-  return FittedPrompt{std::move(shortest), cut};
+  const std::vector<ChatMessage> kept = kept_messages(messages, cuts, cut);
+  ASSIGN_OR_RETURN(std::vector<int32_t> ids, encode_history(context, kept));
+  return ShortenedHistory{std::move(ids), cut};
 }
 
 }  // namespace cascade

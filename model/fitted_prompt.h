@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/chunk.h"
 #include "base/on_overflow.h"
@@ -21,12 +22,26 @@ struct FittedPrompt {
 // room that system prompt and tools leave. If the prompt does not fit even so, it is returned with
 // all left out that may be.
 //
-// Which turns are left out depends on the messages, the template and `room` alone. The lengths of
-// messages are counted one by one, and what the template adds to each is measured with two short
-// messages; if the prompt is longer than that says, more is left out until it fits.
+// The tokens of messages are counted one by one, and what the template adds is measured with short
+// messages. So what is left out depends on messages, system prompt, tools, template and `room`
+// alone. If a prompt is longer than was counted, because its template does what short messages do
+// not show, more is left out: at most eight prompts are tried.
 // Errors: those of encode_prompt(). Any thread.
 Result<FittedPrompt> encode_fitted(const ConversationContext& context,
                                    std::span<const ChatMessage> messages, bool goes_on,
                                    int64_t room);
+
+struct ShortenedHistory {
+  std::vector<int32_t> token_ids;
+  LeftOut left_out;  // whole turns
+};
+
+// The history of a conversation, which ends with an answer, as the next prompt will begin if it has
+// more than `room` tokens, whatever its question is: as encode_history() says, after something was
+// left out. If the newest turn alone is longer than what may stay, nothing is left out. Errors and
+// threads as encode_fitted().
+Result<ShortenedHistory> encode_shortened_history(const ConversationContext& context,
+                                                  std::span<const ChatMessage> messages,
+                                                  int64_t room);
 
 }  // namespace cascade

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "persist/row_checksum.h"
+#include "persist/chunk_checksum.h"
 #include "persist/search_levels.h"
 #include "persist/snippet.h"
 
@@ -33,8 +33,8 @@ constexpr char kPut[] =
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, "
-    "client_data, token_ids, approximation) "
-    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "client_data, token_ids, approximation, left_out_turns, left_out_steps) "
+    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT(tenant, id) DO UPDATE SET type=excluded.type, published=excluded.published, "
     "pinned=excluded.pinned, name=excluded.name, created_us=excluded.created_us, "
     "last_used_us=excluded.last_used_us, expires_us=excluded.expires_us, hits=excluded.hits, "
@@ -50,7 +50,8 @@ constexpr char kPut[] =
     "logit_bias_count=excluded.logit_bias_count, finish_reason=excluded.finish_reason, "
     "checksum=excluded.checksum, text=excluded.text, query_text=excluded.query_text, "
     "raw_text=excluded.raw_text, client_data=excluded.client_data, token_ids=excluded.token_ids, "
-    "approximation=excluded.approximation "
+    "approximation=excluded.approximation, left_out_turns=excluded.left_out_turns, "
+    "left_out_steps=excluded.left_out_steps "
     "RETURNING number";
 constexpr char kLoad[] =
     "SELECT number, tenant, id, type, published, pinned, name, created_us, last_used_us, "
@@ -58,45 +59,8 @@ constexpr char kLoad[] =
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, client_data, "
-    "token_ids, approximation FROM chunks WHERE number >= ? ORDER BY number";
-
-// The checksum of the values that change when the chunk is used.
-int64_t use_checksum(const Chunk& chunk) {
-  return RowChecksum()
-      .add_all(chunk.tenant, chunk.id, chunk.hits, chunk.registrations, chunk.last_used_us)
-      .value();
-}
-
-// The checksum of all other values.
-int64_t checksum(const Chunk& chunk) {
-  const GenerationRecord& made = chunk.generation;
-  RowChecksum sum;
-  sum.add_all(chunk.tenant, chunk.id, to_string(chunk.type), int64_t{chunk.published},
-              int64_t{chunk.pinned}, chunk.name, chunk.created_us, chunk.expires_us,
-              int64_t{chunk.priority}, chunk.priority_until_us, chunk.content_hash,
-              to_string(chunk.think_policy), to_string(chunk.kv_state), chunk.kv_tokens,
-              chunk.kv_bytes, chunk.kv_key, chunk.kv_begin, chunk.text, chunk.query_text,
-              chunk.raw_text, chunk.client_data);
-  sum.add_all(made.temperature, made.top_p, int64_t{made.top_k}, made.min_p,
-              made.repetition_penalty, made.presence_penalty, made.frequency_penalty,
-              static_cast<int64_t>(made.seed), int64_t{made.max_tokens},
-              int64_t{made.logit_bias_count}, made.finish_reason);
-  // Rows that are older than this column have the checksum of the others.
-  if (made.approximation != Approximation::kNone) sum.add(to_string(made.approximation));
-  sum.add(std::span<const int32_t>(chunk.token_ids));
-  sum.add(static_cast<int64_t>(chunk.think_spans.size()));
-  for (const ThinkSpan& span : chunk.think_spans) {
-    sum.add_all(int64_t{span.begin}, int64_t{span.end}, int64_t{span.closed});
-  }
-  sum.add(static_cast<int64_t>(chunk.parent_ids.size()));
-  for (const std::string& id : chunk.parent_ids) sum.add(id);
-  // Chunks that were stored before holders existed have no such rows.
-  for (const Holder& holder : chunk.holders) {
-    sum.add_all(to_string(holder.kind), holder.label, holder.count, holder.expires_us,
-                int64_t{holder.priority}, holder.priority_until_us, int64_t{holder.pinned});
-  }
-  return sum.value();
-}
+    "token_ids, approximation, left_out_turns, left_out_steps FROM chunks WHERE number >= ? ORDER "
+    "BY number";
 
 Blob as_blob(const std::vector<int32_t>& token_ids) {
   return {reinterpret_cast<const uint8_t*>(token_ids.data()), token_ids.size() * sizeof(int32_t)};
@@ -112,16 +76,18 @@ std::vector<int32_t> as_token_ids(Blob blob) {
 
 void bind(Query& query, const Chunk& chunk) {
   const GenerationRecord& made = chunk.generation;
+  const LeftOut left_out = made.left_out.value_or(LeftOut());
   query.bind(chunk.tenant, chunk.id, to_string(chunk.type), chunk.published, chunk.pinned,
              chunk.name, chunk.created_us, chunk.last_used_us, chunk.expires_us, chunk.hits,
-             chunk.registrations, use_checksum(chunk), chunk.priority, chunk.priority_until_us,
-             chunk.content_hash, to_string(chunk.think_policy), to_string(chunk.kv_state),
-             chunk.kv_tokens, chunk.kv_bytes, chunk.kv_key, chunk.kv_begin);
+             chunk.registrations, chunk_use_checksum(chunk), chunk.priority,
+             chunk.priority_until_us, chunk.content_hash, to_string(chunk.think_policy),
+             to_string(chunk.kv_state), chunk.kv_tokens, chunk.kv_bytes, chunk.kv_key,
+             chunk.kv_begin);
   query.bind(made.temperature, made.top_p, made.top_k, made.min_p, made.repetition_penalty,
              made.presence_penalty, made.frequency_penalty, made.seed, made.max_tokens,
-             made.logit_bias_count, made.finish_reason, checksum(chunk), chunk.text,
+             made.logit_bias_count, made.finish_reason, chunk_checksum(chunk), chunk.text,
              chunk.query_text, chunk.raw_text, chunk.client_data, as_blob(chunk.token_ids),
-             to_string(made.approximation));
+             to_string(made.approximation), left_out.turns, left_out.steps);
 }
 
 // A row as it is stored.
@@ -189,6 +155,10 @@ Row read_row(const Query& query) {
   chunk.client_data = text();
   chunk.token_ids = as_token_ids(query.blob(column++));
   named(made.approximation, approximation_from_string);
+  LeftOut left_out;
+  left_out.turns = integer();
+  left_out.steps = integer();
+  if (left_out != LeftOut()) made.left_out = left_out;
   return row;
 }
 
@@ -275,12 +245,12 @@ Status for_rows(Database& database, int64_t from, Belongings belongings, const T
 }
 
 bool is_whole(const Row& row) {
-  return row.names_known && row.checksum == checksum(row.chunk);
+  return row.names_known && row.checksum == chunk_checksum(row.chunk);
 }
 
 // Returns whether the counters had to be corrected.
 bool correct_counters(Row& row) {
-  if (row.use_checksum == use_checksum(row.chunk)) return false;
+  if (row.use_checksum == chunk_use_checksum(row.chunk)) return false;
   row.chunk.hits = 0;
   row.chunk.registrations = 1;
   row.chunk.last_used_us = row.chunk.created_us;
@@ -378,7 +348,8 @@ Status ChunkTable::touch(const std::string& tenant, const std::string& id, int64
     ASSIGN_OR_RETURN(Query update,
                      database_.query("UPDATE chunks SET hits=?, registrations=?, last_used_us=?, "
                                      "use_checksum=? WHERE tenant=? AND id=?"));
-    return update.bind(hits, registrations, last_used_us, use_checksum(used), tenant, id).run();
+    return update.bind(hits, registrations, last_used_us, chunk_use_checksum(used), tenant, id)
+        .run();
   });
 }
 

@@ -224,10 +224,13 @@ constexpr char kVersion5[] = R"sql(
 ALTER TABLE chunks ADD COLUMN approximation TEXT NOT NULL DEFAULT 'none';
 )sql";
 
-// What sessions do when they are longer than their room: earlier programs refused the next turn.
+// What sessions do when they are longer than their room, and what prompts lacked: earlier programs
+// refused such prompts.
 constexpr char kVersion6[] = R"sql(
 ALTER TABLE sessions ADD COLUMN on_overflow TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN left_out_turns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE chunks ADD COLUMN left_out_turns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE chunks ADD COLUMN left_out_steps INTEGER NOT NULL DEFAULT 0;
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,

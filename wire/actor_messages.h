@@ -44,8 +44,9 @@ struct EncodeJob {
   std::optional<std::string> reasoning_effort;  // as in GenerateRequest
   int64_t now_unix_s = 0;                       // for strftime_now
   std::optional<Grammar> grammar;               // kPrompt, kRaw: it is only checked
-  // kPrompt: the most tokens that the prompt may have; the oldest turns are left out if it has
-  // more. Absent: nothing is left out.
+  // kPrompt: the most tokens that the prompt may have; its oldest turns are left out if it has
+  // more. kHistory: the history is wanted as the next prompt begins if it has more than that.
+  // Absent: nothing is left out.
   std::optional<int64_t> room{};
 };
 

@@ -49,6 +49,7 @@ void fields(A& a, M& m) {
   a.optional("frequency_penalty", m.frequency_penalty);
   a.optional("logit_bias_count", m.logit_bias_count);
   a.optional("approximation", m.approximation);
+  a.optional("left_out", m.left_out);
 }
 
 template <class A, Is<ChatMessage> M>

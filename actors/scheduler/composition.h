@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/chunk.h"
+#include "base/on_overflow.h"
 #include "base/result.h"
 #include "cache/chunk_registry.h"
 #include "wire/messages.h"
@@ -32,7 +33,8 @@ struct Earlier {
   std::vector<wire::ChunkRef> chunks;  // named by id; if there is a system prompt, it is first
   std::string_view field;              // the field that names the conversation, for errors
   std::vector<wire::MissingChunk> missing = {};
-  int64_t left_out_turns = 0;  // turns before all these, which the session leaves out
+  LeftOut left_out = {};            // what the conversation had before all these
+  std::vector<int64_t> turns = {};  // of a session: the number of each turn in `chunks`
 };
 
 // Returns the conversation that ends with an output: the chunks that the output's request named,

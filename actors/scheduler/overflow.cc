@@ -1,9 +1,9 @@
-// The chunks of turns that are left out are no parents of the answer: it was not made of them.
+// Outputs and their answers are in the same order, that of the conversation; so are parents.
 #include "actors/scheduler/overflow.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "actors/scheduler/prompt_size.h"
 #include "model/conversation_cut.h"
@@ -17,8 +17,7 @@ bool is_system_prompt(ChunkRegistry& registry, const std::string& tenant, const 
 }
 
 // Removes from the parents the outputs whose answers are left out, and with an output whose whole
-// turn is left out all that was named before it, except a system prompt. Parents are in the order
-// of the conversation.
+// turn is left out all that was named before it, except a system prompt.
 void drop_parents(const ConversationCuts& cuts, const LeftOut& cut, ChunkRegistry& registry,
                   Request& request) {
   std::vector<std::string>& parents = request.parent_ids;
@@ -35,15 +34,68 @@ void drop_parents(const ConversationCuts& cuts, const LeftOut& cut, ChunkRegistr
   }
 }
 
+std::vector<MessageSize> sizes_in_bytes(const std::vector<ChatMessage>& messages) {
+  std::vector<MessageSize> sizes;
+  for (const ChatMessage& message : messages) sizes.push_back({message_bytes(message), 0});
+  return sizes;
+}
+
+}  // namespace
+
+void find_answers(const std::vector<std::string>& parents, ChunkRegistry& registry,
+                  Request& request) {
+  size_t next = 0;
+  for (const std::string& id : parents) {
+    const auto found = registry.find(request.client.tenant, id);
+    if (!found.ok()) continue;
+    const Chunk& output = (*found)->chunk;
+    size_t place = next;
+    while (place < request.messages.size()) {
+      const ChatMessage& message = request.messages[place];
+      const bool is_answer = message.role == "assistant" && !message.content.empty() &&
+                             (message.content == output.text || message.content == output.raw_text);
+      if (is_answer) break;
+      ++place;
+    }
+    if (place == request.messages.size()) continue;
+    request.answers.emplace_back(id, place);
+    next = place + 1;
+  }
+}
+
+LeftOut cut_by_bytes(const Request& request, int64_t bytes_max) {
+  const int64_t all = prompt_bytes(request);
+  if (all <= bytes_max) return {};
+  const ConversationCuts cuts(request.messages);
+  const std::vector<MessageSize> sizes = sizes_in_bytes(request.messages);
+  int64_t fixed = all;  // of tools, system messages and the like
+  for (size_t i = cuts.system_messages(); i < sizes.size(); ++i) fixed -= sizes[i].always;
+  const int64_t room = std::max<int64_t>(0, bytes_max - fixed);
+  return cuts.choose(sizes, {room, room / 2});
+}
+
+int64_t bytes_after(const Request& request, const LeftOut& cut) {
+  int64_t bytes = prompt_bytes(request);
+  const ConversationCuts cuts(request.messages);
+  for (size_t i = 0; i < request.messages.size(); ++i) {
+    if (!cuts.stays(i, cut)) bytes -= message_bytes(request.messages[i]);
+  }
+  return bytes;
+}
+
 void leave_out(const LeftOut& cut, ChunkRegistry& registry, Request& request) {
+  if (cut == LeftOut()) return;
   const ConversationCuts cuts(request.messages);
   drop_parents(cuts, cut, registry, request);
   std::vector<std::pair<std::string, size_t>> answers;
+  size_t message = 0, gone = 0;
   for (auto& [id, place] : request.answers) {
-    if (!cuts.stays(place, cut)) continue;
-    size_t gone = 0;
-    for (size_t i = 0; i < place; ++i) gone += cuts.stays(i, cut) ? 0 : 1;
-    answers.emplace_back(std::move(id), place - gone);
+    for (; message <= place; ++message) gone += cuts.stays(message, cut) ? 0 : 1;
+    if (cuts.stays(place, cut)) {
+      answers.emplace_back(std::move(id), place - gone);
+    } else {
+      ++request.answers_left_out;
+    }
   }
   request.answers = std::move(answers);
   request.messages = kept_messages(request.messages, cuts, cut);
@@ -51,28 +103,46 @@ void leave_out(const LeftOut& cut, ChunkRegistry& registry, Request& request) {
   request.left_out = {request.left_out.turns + cut.turns, steps + cut.steps};
 }
 
-}  // namespace
-
-void leave_out_bytes(int64_t bytes_max, ChunkRegistry& registry, Request& request) {
-  if (prompt_bytes(request) <= bytes_max) return;
-  std::vector<int64_t> sizes;
-  int64_t all = 0;
-  for (const ChatMessage& message : request.messages) {
-    sizes.push_back(message_bytes(message));
-    all += sizes.back();
-  }
-  const ConversationCuts cuts(request.messages);
-  int64_t fixed = prompt_bytes(request) - all;
-  for (size_t i = 0; i < cuts.system_messages(); ++i) fixed += sizes[i];
-  const int64_t room = bytes_max - fixed;
-  leave_out(cuts.choose(sizes, {room, room / 2}), registry, request);
-}
-
 void take_left_out(const LeftOut& cut, ChunkRegistry& registry, Request& request) {
   const bool goes_on = request.params.continue_final_message.value_or(false);
   if (goes_on) request.messages.push_back({.role = "assistant", .content = {}, .reasoning = {}});
   leave_out(cut, registry, request);
   if (goes_on) request.messages.pop_back();
+}
+
+std::span<const int32_t> known_chain(const Request& request, ChunkRegistry& registry) {
+  for (auto answer = request.answers.rbegin(); answer != request.answers.rend(); ++answer) {
+    const auto found = registry.find(request.client.tenant, answer->first);
+    if (found.ok() && !(*found)->chain.empty()) return (*found)->chain;
+  }
+  if (request.messages.empty() || request.messages.front().role != "system") return {};
+  Chunk system;
+  system.type = ChunkType::kSystemPrompt;
+  system.tenant = request.client.tenant;
+  system.text = request.messages.front().content;
+  system.content_hash = chunk_content_hash(system);
+  const ChunkEntry* const same = registry.same_content(system);
+  return same == nullptr ? std::span<const int32_t>() : same->chain;
+}
+
+std::optional<SessionStart> start_ahead(const Request& request, int64_t history_tokens) {
+  if (!request.session_taken || request.on_overflow != OnOverflow::kDropOldest) return std::nullopt;
+  // This turn's length, if its beginning was found; otherwise it is not known.
+  const int64_t turn = request.prefilled_tokens + std::ssize(request.sampled);
+  const int64_t next =
+      std::clamp(turn, request.prompt_room / 8, std::max<int64_t>(request.prompt_room / 4, 1));
+  if (history_tokens + next <= request.prompt_room) return std::nullopt;
+  const ConversationCuts cuts(request.messages);
+  SessionStart start = {.session = request.params.session, .begins = {}, .left_out = {}};
+  size_t answer = 0;
+  for (int64_t turns = 0; turns <= cuts.most().turns; ++turns) {
+    while (answer < request.answers.size() &&
+           !cuts.stays(request.answers[answer].second, {turns, 0})) {
+      ++answer;
+    }
+    start.begins.push_back(request.session_begin(request.answers_left_out + answer));
+  }
+  return start;
 }
 
 }  // namespace cascade

@@ -37,8 +37,8 @@ Error too_long(Request& request, ErrorCode code, const std::string& limit, int64
                      ". Please reduce the length of the " + name + ".";
   if (request.on_overflow != OnOverflow::kError) {
     text +=
-        " The oldest turns are left out already; the system prompt, the tools and the newest "
-        "turn always stay.";
+        " No more turns can be left out: the system prompt, the tools and the newest turn always "
+        "stay.";
   }
   return {code, prompt_field(request.params), std::move(text)};
 }
@@ -58,10 +58,6 @@ int64_t message_bytes(const ChatMessage& message) {
   return static_cast<int64_t>(message.content.size() + message.reasoning.size() +
                               message.tool_calls.size() + message.tool_call_id.size() +
                               message.name.size());
-}
-
-int64_t prompt_room(int64_t room, int64_t answer) {
-  return std::max<int64_t>(1, room - std::min(answer, room / 4));
 }
 
 int64_t text_bytes_max(const ModelConfig& config) {

@@ -34,11 +34,6 @@ Status check_text_bytes(const ModelConfig& config, Request& request);
 // The field that says what the prompt is: "messages", "prompt", "prompt_token_ids" or "chunks".
 const char* prompt_field(const wire::GenerateRequest& params);
 
-// Returns how many tokens the prompt of a conversation may have before its oldest turns are left
-// out, when there is room for `room` tokens and the answer may have `answer` tokens: the answer is
-// promised its tokens, but at most a quarter of the room.
-int64_t prompt_room(int64_t room, int64_t answer);
-
 // Returns the error for a prompt of `tokens` tokens when the model's context has `room` tokens for
 // prompt and answer, and sets request.room_tokens. Programs look for the words "maximum context
 // length is" and "reduce the length of" to shorten what they send.

@@ -1,6 +1,7 @@
 // A generation on its way through the scheduler.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -62,7 +63,12 @@ struct Request {
   std::vector<std::string> parent_ids;                  // of the chunks that it was composed from
   std::vector<wire::MissingChunk> missing;              // chunks that were to be in it but are gone
   std::vector<std::pair<std::string, size_t>> answers;  // as in Composition
-  LeftOut left_out;                                     // of the conversation
+  // The numbers of the session's turns that came before the request; their answers are the first.
+  std::vector<int64_t> session_turns;
+  size_t answers_left_out = 0;  // that were before `answers`
+  // The most tokens that its prompt may have; 0: no turns may be left out.
+  int64_t prompt_room = 0;
+  LeftOut left_out;             // of the conversation
   std::string begun;            // the assistant's text that the answer goes on with
   bool begun_verbatim = false;  // as in ChatMessage
   std::vector<int32_t> prompt;
@@ -153,6 +159,12 @@ struct Request {
   // The most tokens that prompt and answer can have.
   int64_t tokens_max() const { return std::ssize(prompt) + max_tokens; }
   bool prompt_done() const { return sequence->tokens().size() == chain().size(); }
+  // The number of the first turn that the session does not leave out if the first `count` answers
+  // of its conversation are left out. Turns that were missing are not left out.
+  int64_t session_begin(size_t count) const {
+    const size_t turns = std::min(count, session_turns.size());
+    return turns == 0 ? 0 : session_turns[turns - 1] + 1;
+  }
   // Whether a later prompt may repeat all that was computed. It does not repeat the last tokens of
   // a burst that went further than the answer (whose own last token is not computed), nor an answer
   // that is a dead end.
@@ -164,6 +176,10 @@ struct Request {
     return state == RequestState::kPrefilling || state == RequestState::kDecoding;
   }
 
+  // As in wire::Final.
+  std::optional<LeftOut> told_left_out() const {
+    return left_out == LeftOut() ? std::nullopt : std::optional(left_out);
+  }
   // Whether sampling looks at the tokens so far.
   bool penalised() const {
     return sample.repetition_penalty != 1 || sample.presence_penalty != 0 ||
@@ -183,6 +199,14 @@ struct ThoughtRemoval {
   ChainIndex::Node* source = nullptr;  // of the sampled chain, acquired while a job reads its pages
 };
 
+// Where the prompts of a session begin once a history without its oldest turns is computed.
+struct SessionStart {
+  std::string session;
+  // For each number of left out turns, the number of the first turn of the session that stays.
+  std::vector<int64_t> begins;
+  LeftOut left_out;
+};
+
 // The K and V of a retained output's chain, computed when there is nothing else to do.
 struct Reprefill {
   std::string tenant;
@@ -200,6 +224,8 @@ struct Reprefill {
   std::optional<ThoughtRemoval> removal;
   bool heals = false;  // an approximate chain is to be replaced by the exact one in idle time
   std::optional<int32_t> think_end = {};  // as in SampledChain
+  // Set if turns of the output's session are to be left out. Nothing is, if `left_out` is empty.
+  std::optional<SessionStart> start = {};
   // Once started.
   std::unique_ptr<ChainSequence> sequence;
   std::unique_ptr<RunningState> recurrent;

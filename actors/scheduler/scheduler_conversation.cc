@@ -12,12 +12,21 @@ OnMissing on_missing(const Request& request) {
   return request.params.on_missing.value_or(OnMissing::kError);
 }
 
-// Checks how much text the request has, after leaving out its oldest turns if it may.
-Status fit_text_bytes(const ModelConfig& config, ChunkRegistry& registry, Request& request) {
-  if (request.on_overflow == OnOverflow::kDropOldest) {
-    leave_out_bytes(text_bytes_max(config), registry, request);
-  }
-  return check_text_bytes(config, request);
+// Returns what the request leaves out because there is more text than any prompt may have. Error if
+// there is too much even so, or if the request may not leave out anything.
+Result<LeftOut> fit_text_bytes(const ModelConfig& config, Request& request) {
+  const int64_t bytes_max = text_bytes_max(config);
+  LeftOut cut;
+  if (request.on_overflow == OnOverflow::kDropOldest) cut = cut_by_bytes(request, bytes_max);
+  const int64_t bytes = bytes_after(request, cut);
+  if (bytes <= bytes_max) return cut;
+  return too_many_bytes(request, bytes, bytes_max, config.context_tokens_max);
+}
+
+// How much text a composition may have. What is left out may be more than a prompt may have.
+int64_t composed_bytes_max(const ModelConfig& config, const Request& request) {
+  const bool may_drop = request.on_overflow == OnOverflow::kDropOldest;
+  return 2 * (may_drop ? static_cast<int64_t>(wire::kTextBytesMax) : text_bytes_max(config));
 }
 
 }  // namespace
@@ -36,18 +45,18 @@ Result<Earlier> SchedulerCore::earlier_of(Request& request) {
 
 Status SchedulerCore::compose_chunks(Request& request) {
   RETURN_IF_ERROR(doors_.sessions.enter(request));
-  ASSIGN_OR_RETURN(const Earlier earlier, earlier_of(request));
+  ASSIGN_OR_RETURN(Earlier earlier, earlier_of(request));
   ASSIGN_OR_RETURN(Composition composition,
                    compose(request.params.chunks, request.client.tenant, registry_,
-                           2 * text_bytes_max(model_.config),
+                           composed_bytes_max(model_.config, request),
                            /*to_answer=*/!request.prefix, earlier, on_missing(request)));
   request.missing = std::move(composition.missing);
-  keep_.pins.heal_from(request, composition);
   request.messages = std::move(composition.messages);
   request.answers = std::move(composition.answers);
-  request.left_out.turns = earlier.left_out_turns;
-  RETURN_IF_ERROR(fit_text_bytes(model_.config, registry_, request));
-  use_chunks(request.client.tenant, composition.chunk_ids);
+  request.session_turns = std::move(earlier.turns);
+  request.left_out = earlier.left_out;
+  if (request.on_overflow == OnOverflow::kError) keep_.pins.heal_from(request);
+  ASSIGN_OR_RETURN(const LeftOut cut, fit_text_bytes(model_.config, request));
   auto next = composition.new_chunks.begin();
   for (std::string& id : composition.parent_ids) {
     if (!id.empty()) continue;
@@ -56,6 +65,13 @@ Status SchedulerCore::compose_chunks(Request& request) {
   }
   request.parent_ids = std::move(composition.parent_ids);
   std::erase(request.parent_ids, "");
+  leave_out(cut, registry_, request);
+  if (cut != LeftOut()) {
+    std::erase_if(composition.chunk_ids, [&](const std::string& id) {
+      return std::ranges::find(request.parent_ids, id) == request.parent_ids.end();
+    });
+  }
+  use_chunks(request.client.tenant, composition.chunk_ids);
   return {};
 }
 
@@ -75,7 +91,7 @@ Status SchedulerCore::take_messages(Request& request) {
                   [](const wire::ChunkRef& ref) { return ref.type == ChunkType::kSystemPrompt; });
   }
   ASSIGN_OR_RETURN(const Composition before,
-                   compose({}, tenant, registry_, 2 * text_bytes_max(model_.config),
+                   compose({}, tenant, registry_, composed_bytes_max(model_.config, request),
                            /*to_answer=*/false, earlier));
   const size_t begin = has_system ? 1 : 0;
   given.insert(given.begin() + static_cast<ptrdiff_t>(begin), before.messages.begin(),
@@ -98,7 +114,14 @@ Status SchedulerCore::take_messages(Request& request) {
     }
     request.parent_ids.push_back((*parent)->chunk.id);
   }
-  RETURN_IF_ERROR(fit_text_bytes(model_.config, registry_, request));
+  request.left_out = earlier.left_out;
+  if (!params.parents.empty()) {
+    const auto first = registry_.find(tenant, params.parents.front());
+    if (first.ok()) request.left_out = (*first)->chunk.generation.left_out.value_or(LeftOut());
+    find_answers(params.parents, registry_, request);
+  }
+  ASSIGN_OR_RETURN(const LeftOut cut, fit_text_bytes(model_.config, request));
+  leave_out(cut, registry_, request);
   use_chunks(tenant, request.parent_ids);
   return {};
 }

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "actors/scheduler/answer_limits.h"
+#include "actors/scheduler/disk/conversation_room.h"
 #include "actors/scheduler/overflow.h"
 #include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/request_chain.h"
@@ -205,13 +206,12 @@ void SchedulerCore::encode_request(Request& request) {
                               .verbatim = request.begun_verbatim});
     }
     if (request.on_overflow == OnOverflow::kDropOldest) {
-      int64_t room = model_.config.context_tokens_max;
-      if (request.attention.window == 0) {  // else only the window is in memory
-        const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
-        room = std::min(room, std::max(memory, disk_.room.tokens_for(request).value_or(0)));
-      }
-      const int64_t asked = request.params.max_tokens;
-      job.room = prompt_room(room, asked > 0 ? asked : options_.max_tokens_default);
+      request.prompt_room = conversation_room(
+          {index_, tenants_, disk_.room, registry_, static_cast<int64_t>(pool_.page_count()),
+           model_.config.context_tokens_max, options_.planner.slice_tokens_max,
+           options_.max_tokens_default},
+          request);
+      job.room = request.prompt_room;
     }
     if (request.prefix) {
       job.mode = request.messages.back().role == "user" ? wire::EncodeJob::Mode::kBeginning
@@ -246,6 +246,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
 void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   if (done.error) return fail(request, *done.error);
   if (done.left_out) take_left_out(*done.left_out, registry_, request);
+  if (request.prompt_room > 0) keep_.pins.heal_from(request);
   const int64_t tokens = std::ssize(done.token_ids) + done.tokens_left_out;
   const int64_t context = model_.config.context_tokens_max;
   if (tokens + 1 > context) {
@@ -375,7 +376,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   final.seed = request.sample.seed;
   final.attention = to_string(AttentionChoice{request.attention.exact(), request.drafts});
   final.approximation = request.attention.approximation;
-  if (request.left_out != LeftOut()) final.left_out = request.left_out;
+  final.left_out = request.told_left_out();
   if (request.output) {
     std::vector<wire::Delta> rest;
     for (OutputStream::Piece& piece : request.output->finish(finish_reason == "stop")) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "actors/scheduler/overflow.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/call_id.h"
 #include "model/conversation.h"
@@ -23,7 +24,8 @@ GenerationRecord record_of(const Request& request, const std::string& finish_rea
           .presence_penalty = request.sample.presence_penalty,
           .frequency_penalty = request.sample.frequency_penalty,
           .logit_bias_count = static_cast<int32_t>(request.sample.bias_tokens.size()),
-          .approximation = request.attention.approximation};
+          .approximation = request.attention.approximation,
+          .left_out = request.told_left_out()};
 }
 
 // Prompt and output as they were computed: every token whose K and V are in pages.
@@ -124,6 +126,10 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   job.thinking = request.params.thinking;
   job.reasoning_effort = request.params.reasoning_effort;
   job.tools = request.params.tools;
+  if (job.follower == "user" && finish_reason != "cancelled" && computed_later) {
+    next.start = start_ahead(request, std::ssize(next.sampled_chain));
+    if (next.start) job.room = request.prompt_room;
+  }
   idle_.tokenize(std::move(job), std::move(next));
   return entry.chunk.id;
 }

@@ -9,6 +9,7 @@
 #include "clients/ctl/holder_text.h"
 #include "clients/ctl/table.h"
 #include "clients/ctl/units.h"
+#include "clients/ctl/usage_text.h"
 #include "clients/ctl/word_wrap.h"
 
 namespace cascade::ctl {
@@ -54,6 +55,7 @@ void add_generation(Facts& facts, const GenerationRecord& record) {
   facts.add("seed", std::to_string(record.seed));
   facts.add("max tokens", record.max_tokens);
   facts.add("finish reason", record.finish_reason);
+  if (record.left_out) facts.add("left out", left_out_text(*record.left_out));
   if (record.approximation != Approximation::kNone) {
     facts.add("computed after",
               "KV approximated by " + std::string(to_string(record.approximation)));

@@ -38,8 +38,8 @@ std::string render_session(const wire::SessionInfo& session, const std::vector<S
   facts.add("last used", format_time(session.last_used_us));
   if (session.on_overflow) facts.add("on overflow", std::string(to_string(*session.on_overflow)));
   if (session.left_out_turns) {
-    facts.add("left out", "turns 1 to " + std::to_string(*session.left_out_turns) +
-                              ", for which there is no room");
+    facts.add("left out",
+              "turns 1 to " + std::to_string(*session.left_out_turns) + ", for lack of room");
   }
   std::vector<std::vector<Cell>> rows;
   for (const auto& [turn, output] : turns) {

@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "00a2546a722123a5556e5a0157786dc424d256e74aab241431c006faf837456f"},
+     "2a256819a488d0b13554a8a6de2bd71b42ce525bb1f9e958b32730776ad77458"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "e86d6415ba01591f48ce2b3146688d1cfcca3ea1940f05876de2fdf40b28a2cb"},
+     "a88ead7a7803f0297b37e504788542a258dd4b03fb56e051e023ea13b45b9ecc"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "5fa70fcab315c9bdb501dbda4e0c3930767920d5e3b3dba3cd00de23e112f80d"},
+     "bcdf9b9ffbcae7496c7c8d18142bea04b3668d9725979164a70b6ab671d3d345"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "cfc1c6ec6a79360e2409e675657a6efc331321912b21fb2b00221578103dda1a"},
+     "53755fb1c24bc107ff75616cfe87a3e7a37bf1828296bab7deadff1628fa9181"},
 };
 
 uint64_t other_seed() {

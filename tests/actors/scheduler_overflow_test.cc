@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/actors/deletion_traces.h"
 #include "tests/actors/scheduler_world.h"
 #include "tests/persist/memory_disk.h"
 
@@ -139,7 +138,7 @@ TEST_F(Overflow, a_newest_turn_that_is_too_long_is_refused_and_told_what_was_tri
   for (int i = 0; i < 60; ++i) messages.back().content += " " + question(i);
   const Error refused = world_->error(world_->send(drops(of_messages(messages))));
   EXPECT_EQ(refused.field, "messages");
-  EXPECT_NE(refused.message.find("The oldest turns are left out already"), std::string::npos)
+  EXPECT_NE(refused.message.find("No more turns can be left out"), std::string::npos)
       << refused.message;
 }
 
@@ -188,11 +187,11 @@ TEST_F(Overflow, a_session_keeps_the_choice_and_where_its_prompts_begin) {
     wire::GenerateRequest request = turn(i);
     if (i == 1) request.on_overflow = OnOverflow::kDropOldest;
     const wire::Final final = run(request);
-    left_out = final.left_out ? final.left_out->turns : 0;
+    EXPECT_EQ(final.left_out ? final.left_out->turns : 0, left_out) << "turn " << i;
     const wire::SessionReply now = session();
     EXPECT_EQ(now.session.on_overflow, OnOverflow::kDropOldest);
-    EXPECT_EQ(now.session.left_out_turns.value_or(0), left_out) << "turn " << i;
     EXPECT_EQ(now.session.turns, i) << "the turns themselves stay";
+    left_out = now.session.left_out_turns.value_or(0);
   }
   EXPECT_GT(left_out, 10);
 
@@ -201,6 +200,33 @@ TEST_F(Overflow, a_session_keeps_the_choice_and_where_its_prompts_begin) {
   const wire::Final next = run(turn(21));
   ASSERT_TRUE(next.left_out.has_value());
   EXPECT_GE(next.left_out->turns, left_out);
+}
+
+// Before there is no room, idle time computes the history without its oldest turns.
+TEST_F(Overflow, no_turn_of_a_session_waits_for_what_stays_if_there_is_idle_time) {
+  int64_t left_out = 0;
+  for (int i = 1; i <= 40; ++i) {
+    const wire::Final final = run(drops(turn(i)));  // and what is done in idle time
+    EXPECT_LT(final.usage.prefilled_tokens, 64 + 40) << "turn " << i;
+    const int64_t now = final.left_out ? final.left_out->turns : 0;
+    EXPECT_GE(now, left_out);
+    left_out = now;
+  }
+  EXPECT_GT(left_out, 20);
+}
+
+TEST_F(Overflow, a_turn_that_begins_before_idle_time_is_over_has_all_that_fits) {
+  int64_t begun = 0;
+  for (int i = 1; i <= kTurns; ++i) {
+    const uint64_t number = world_->post(drops(turn(i)));
+    while (world_->all<wire::Final>(number).empty() && world_->pump(1) > 0) continue;
+    const auto final = world_->one<wire::Final>(number);
+    const int64_t left_out = final.left_out ? final.left_out->turns : 0;
+    EXPECT_GE(left_out, begun);
+    EXPECT_LE(final.usage.prompt_tokens, kRoom);
+    begun = left_out;
+  }
+  EXPECT_GT(begun, 0);
 }
 
 TEST_F(Overflow, a_session_may_be_told_to_refuse_again) {
@@ -235,6 +261,111 @@ TEST_F(Overflow, steps_of_the_newest_turn_are_left_out_when_an_agent_works_for_l
   EXPECT_EQ(final.left_out->turns, 0);
   EXPECT_GT(final.left_out->steps, 10);
   EXPECT_LE(final.usage.prompt_tokens, kRoom);
+}
+
+TEST_F(Overflow, of_messages_with_parents_those_that_are_left_out_are_no_parents) {
+  std::vector<ChatMessage> messages = chat(1);
+  std::vector<std::string> outputs;
+  LeftOut left_out;
+  for (int i = 1; i <= kTurns; ++i) {
+    wire::GenerateRequest request = drops(of_messages(messages));
+    request.retain_output = true;
+    request.thinking = false;
+    request.parents = outputs;
+    const wire::Final final = run(request);
+    left_out = final.left_out.value_or(LeftOut());
+    const Chunk output = world_->chunk(final.output_chunk_id);
+    EXPECT_EQ(output.parent_ids.size(), outputs.size() - static_cast<size_t>(left_out.turns));
+    EXPECT_EQ(output.generation.left_out, final.left_out);
+    outputs.push_back(final.output_chunk_id);
+    messages.push_back({.role = "assistant", .content = output.text, .reasoning = {}});
+    messages.push_back({.role = "user", .content = question(i + 1), .reasoning = {}});
+  }
+  EXPECT_GT(left_out.turns, 0);
+}
+
+TEST_F(Overflow, a_conversation_that_goes_on_after_an_output_counts_what_that_one_lacked) {
+  std::string previous;
+  int64_t left_out = 0;
+  for (int i = 1; i <= kTurns + 4; ++i) {
+    wire::GenerateRequest request = drops(ask({query_text(question(i))}));
+    request.previous_output = previous;
+    request.retain_output = true;
+    const wire::Final final = run(request);
+    const int64_t now = final.left_out ? final.left_out->turns : 0;
+    EXPECT_GE(now, left_out) << "turn " << i;
+    EXPECT_EQ(static_cast<int64_t>(world_->chunk(final.output_chunk_id).parent_ids.size()) + now,
+              i - 1);
+    left_out = now;
+    previous = final.output_chunk_id;
+  }
+  ASSERT_GT(left_out, 4);
+  wire::GenerateRequest request = ask({query_text("And?")});  // refuses to leave out more
+  request.previous_output = previous;
+  request.max_tokens = 8;
+  EXPECT_GE(run(request).left_out->turns, left_out) << "it lacks them all the same";
+}
+
+TEST_F(Overflow, a_session_whose_turns_are_equal_counts_them_one_by_one) {
+  for (int i = 1; i <= kTurns + 6; ++i) {
+    const wire::Final final = run(drops(turn(7)));
+    const int64_t left_out = final.left_out ? final.left_out->turns : 0;
+    // Idle time may leave out more for the next turn.
+    EXPECT_GE(session().session.left_out_turns.value_or(0), left_out) << "turn " << i;
+    EXPECT_LE(session().session.left_out_turns.value_or(0), i - 1);
+  }
+  EXPECT_GT(session().session.left_out_turns.value_or(0), 6);
+}
+
+TEST_F(Overflow, turns_that_were_deleted_stay_missing_and_are_not_left_out) {
+  std::vector<std::string> outputs;
+  int64_t left_out = 0;
+  for (int i = 1; i <= kTurns; ++i) {
+    outputs.push_back(run(drops(turn(i))).output_chunk_id);
+    left_out = session().session.left_out_turns.value_or(0);
+  }
+  for (size_t i = static_cast<size_t>(left_out); i < outputs.size(); ++i) {
+    world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{outputs[i], "", /*all=*/true}));
+  }
+  wire::GenerateRequest skips = turn(50);
+  skips.on_missing = OnMissing::kSkip;
+  EXPECT_EQ(run(skips).missing.size(), outputs.size() - static_cast<size_t>(left_out));
+  EXPECT_EQ(session().session.left_out_turns.value_or(0), left_out);
+  EXPECT_EQ(world_->error(world_->send(turn(51))).code, ErrorCode::kNotFound);
+}
+
+TEST_F(Overflow, pinned_pages_of_others_leave_less_room) {
+  wire::GenerateRequest pin = ask({query_text(question(1) + question(2) + question(3))});
+  pin.retain_output = true;
+  pin.output_pinned = true;
+  pin.max_tokens = 8;
+  run(pin);
+  for (int i = 1; i <= kTurns; ++i) {
+    EXPECT_LT(run(drops(turn(i))).usage.prompt_tokens, kRoom - 64) << "turn " << i;
+  }
+}
+
+TEST_F(Overflow, a_window_that_does_not_fit_memory_has_its_room) {
+  for (int i = 1; i <= kTurns; ++i) {
+    wire::GenerateRequest request = drops(turn(i));
+    request.attention = "window:512:64";
+    EXPECT_LE(run(request).usage.prompt_tokens, kRoom) << "turn " << i;
+  }
+}
+
+TEST_F(Overflow, chunks_with_more_text_than_any_prompt_can_have_are_left_out_with_their_turn) {
+  const auto context = static_cast<size_t>(testing::demo_model().config.context_tokens_max);
+  const auto put = world_->one<wire::ChunkReply>(world_->send(
+      wire::ChunkPut{.type = ChunkType::kContext, .text = std::string(128 * context, 'x')}));
+  wire::GenerateRequest first = ask({query_text(question(1))});
+  first.retain_output = true;
+  const std::string output = run(first).output_chunk_id;
+  wire::GenerateRequest request = drops(
+      ask({{ChunkType::kContext, put.chunk.id, ""}, output_ref(output), query_text(question(2))}));
+  request.retain_output = true;
+  const wire::Final final = run(request);
+  EXPECT_EQ(final.left_out, (LeftOut{1, 0}));
+  EXPECT_TRUE(world_->chunk(final.output_chunk_id).parent_ids.empty());
 }
 
 TEST_F(Overflow, an_answer_that_goes_on_stays) {

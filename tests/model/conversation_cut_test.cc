@@ -40,7 +40,7 @@ std::string left(const std::string& roles, const LeftOut& cut) {
 
 // What is left out if each message has the size 1.
 LeftOut choose(const std::string& roles, int64_t room, int64_t history_max) {
-  const std::vector<int64_t> sizes(roles.size(), 1);
+  const std::vector<MessageSize> sizes(roles.size(), {1, 0});
   return ConversationCuts(conversation(roles)).choose(sizes, {room, history_max});
 }
 
@@ -83,12 +83,34 @@ TEST(ConversationCut, a_turn_that_was_cut_between_its_steps_keeps_its_question_l
   EXPECT_EQ(left("suatatauau", {0, 2}), "suauau");
 }
 
+TEST(ConversationCut, a_history_may_be_shortened_although_all_fits) {
+  const std::string roles = "suauauau";
+  const std::vector<MessageSize> sizes(roles.size(), {1, 0});
+  const ConversationCuts cuts(conversation(roles));
+  EXPECT_EQ(cuts.shorten(sizes, 6), LeftOut());
+  EXPECT_EQ(cuts.shorten(sizes, 5), (LeftOut{1, 0}));
+  EXPECT_EQ(cuts.shorten(sizes, 2), (LeftOut{2, 0}));
+  EXPECT_EQ(cuts.shorten(sizes, 0), (LeftOut{3, 0}));
+  EXPECT_EQ(ConversationCuts({}).shorten({}, 0), LeftOut());
+}
+
+TEST(ConversationCut, thoughts_count_in_the_newest_turn_only) {
+  const auto cut = [](const std::string& roles) {
+    std::vector<MessageSize> sizes(roles.size(), {1, 0});
+    sizes[3].in_newest_turn = 5;
+    return ConversationCuts(conversation(roles)).choose(sizes, {7, 7});
+  };
+  EXPECT_EQ(cut("uauat"), (LeftOut{1, 0})) << "the thoughts of a step: 10 of 7";
+  EXPECT_EQ(cut("uauau"), LeftOut()) << "no prompt had them";
+  EXPECT_EQ(cut("uauatau"), (LeftOut{1, 0})) << "a prompt of an earlier turn had them";
+}
+
 TEST(ConversationCut, places_follow_each_other) {
   const ConversationCuts cuts(conversation("suatatauau"));
   std::vector<LeftOut> places = {{}};
   while (cuts.after(places.back()) != places.back()) places.push_back(cuts.after(places.back()));
   EXPECT_EQ(places, (std::vector<LeftOut>{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {2, 0}}));
-  EXPECT_EQ(cuts.last(), (LeftOut{2, 0}));
+  EXPECT_EQ(cuts.most(), (LeftOut{2, 0}));
   EXPECT_EQ(cuts.system_messages(), 1u);
 }
 
@@ -103,12 +125,15 @@ TEST(ConversationCut, the_messages_that_stay_are_in_order) {
 }
 
 // The sizes of the messages that stay, without system messages.
-int64_t size_left(const std::vector<ChatMessage>& messages, const std::vector<int64_t>& sizes,
+int64_t size_left(const std::vector<ChatMessage>& messages, const std::vector<MessageSize>& sizes,
                   const LeftOut& cut) {
   const ConversationCuts cuts(messages);
+  size_t turn = messages.size();
+  while (turn > 0 && messages[turn - 1].role != "user") --turn;
   int64_t size = 0;
   for (size_t i = cuts.system_messages(); i < messages.size(); ++i) {
-    if (cuts.stays(i, cut)) size += sizes[i];
+    if (!cuts.stays(i, cut)) continue;
+    size += sizes[i].always + (i >= turn ? sizes[i].in_newest_turn : 0);
   }
   return size;
 }
@@ -119,14 +144,15 @@ TEST(ConversationCut, random_conversations_begin_as_before_until_they_do_not_fit
   Random random(test_seed());
   for (int round = long_or(2000, 300); round > 0; --round) {
     std::vector<ChatMessage> messages = conversation(random.below(2) == 0 ? "" : "s");
-    std::vector<int64_t> sizes(messages.size(), 1000);
+    std::vector<MessageSize> sizes(messages.size(), {1000, 0});
     const CutLimits limits = {static_cast<int64_t>(20 + random.below(60)),
                               static_cast<int64_t>(random.below(40))};
     LeftOut before;
     const auto add = [&](const std::string& roles) {
       for (ChatMessage& message : conversation(roles)) {
         messages.push_back(std::move(message));
-        sizes.push_back(static_cast<int64_t>(random.below(12)));
+        const auto thoughts = roles == "a" ? random.below(8) : 0;
+        sizes.push_back({static_cast<int64_t>(random.below(12)), static_cast<int64_t>(thoughts)});
       }
     };
     for (int prompts = 40; prompts > 0; --prompts) {
@@ -136,9 +162,9 @@ TEST(ConversationCut, random_conversations_begin_as_before_until_they_do_not_fit
       const LeftOut cut = cuts.choose(sizes, limits);
       ASSERT_GE(cut, before);
       const bool fits_as_before = size_left(messages, sizes, before) <= limits.room;
-      ASSERT_EQ(cut == before, fits_as_before || before == cuts.last());
+      ASSERT_EQ(cut == before, fits_as_before || before == cuts.most());
       const bool fits = size_left(messages, sizes, cut) <= limits.room;
-      ASSERT_TRUE(fits || cut == cuts.last());
+      ASSERT_TRUE(fits || cut == cuts.most());
       before = cut;
       add("a");
     }

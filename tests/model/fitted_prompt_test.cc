@@ -79,6 +79,31 @@ TEST(FittedPrompt, each_prompt_of_a_growing_chat_fits_and_most_begin_as_the_one_
   EXPECT_LE(jumps, 60 / 4) << "a jump makes room for several turns";
 }
 
+TEST(FittedPrompt, a_shortened_history_is_the_beginning_of_the_next_prompt_that_is_too_long) {
+  constexpr int64_t kRoom = 300;
+  Messages messages = long_chat(9);
+  messages.push_back(message("assistant", "River 9 is a river."));
+  const auto history = encode_shortened_history(demo_text().context({}), messages, kRoom);
+  ASSERT_TRUE(history.ok());
+  EXPECT_GT(history->left_out.turns, 0);
+  EXPECT_LE(std::ssize(history->token_ids), kRoom / 2 + 20) << "half, and the system prompt";
+  Messages next = kept_messages(messages, ConversationCuts(messages), history->left_out);
+  next.push_back(message("user", "And what of lakes?"));
+  const auto prompt = encode_prompt(demo_text().context({}), next);
+  ASSERT_TRUE(prompt.ok());
+  ASSERT_GT(prompt->token_ids.size(), history->token_ids.size());
+  EXPECT_TRUE(std::ranges::equal(history->token_ids,
+                                 std::span(prompt->token_ids).first(history->token_ids.size())));
+}
+
+TEST(FittedPrompt, a_history_of_one_long_turn_is_not_shortened) {
+  Messages messages = {message("user", std::string(3000, 'x')), message("assistant", "Yes.")};
+  const auto history = encode_shortened_history(demo_text().context({}), messages, 300);
+  ASSERT_TRUE(history.ok());
+  EXPECT_EQ(history->left_out, LeftOut());
+  EXPECT_EQ(history->token_ids, *encode_history(demo_text().context({}), messages));
+}
+
 TEST(FittedPrompt, a_long_system_prompt_stays_and_leaves_less_room_for_turns) {
   const std::string system(400, 'a');
   const Messages messages = long_chat(30, system);
@@ -115,6 +140,58 @@ TEST(FittedPrompt, thoughts_of_earlier_turns_take_no_room_because_templates_leav
   const FittedPrompt plain = fitted(messages, 400);
   messages[2].reasoning = std::string(2000, 'y');
   EXPECT_EQ(fitted(messages, 400).left_out, plain.left_out);
+}
+
+// A template may write more around messages than short ones show.
+TEST(FittedPrompt, a_template_with_surprises_still_gets_prompts_that_fit) {
+  const TextModel model = text_model_with(
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+      "{% if m.content | length > 20 %}{{ 'and more ' * 8 }}{% endif %}<|im_end|>\n{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  for (int turns = 5; turns < 60; turns += 5) {
+    const auto prompt = encode_fitted(model.context({}), long_chat(turns), false, 600);
+    ASSERT_TRUE(prompt.ok());
+    EXPECT_LE(std::ssize(prompt->prompt.token_ids), 600);
+    EXPECT_LT(prompt->left_out.turns, turns - 1) << "more than the newest turn stays";
+  }
+}
+
+TEST(FittedPrompt, thoughts_count_where_the_template_keeps_them) {
+  const TextModel model = text_model_with(
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.reasoning_content or '' }}"
+      "{{ m.content }}<|im_end|>\n{% endfor %}"
+      "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  Messages messages = long_chat(20);
+  for (ChatMessage& m : messages) {
+    if (m.role == "assistant") m.reasoning = "The river is long, and its water is cold in winter.";
+  }
+  const auto prompt = encode_fitted(model.context({}), messages, false, 400);
+  ASSERT_TRUE(prompt.ok());
+  EXPECT_LE(std::ssize(prompt->prompt.token_ids), 400 / 2 + 60) << "it was counted at once";
+}
+
+// What is left out does not depend on how the newest turn looks.
+TEST(FittedPrompt, an_agents_prompts_begin_as_the_one_before) {
+  Messages messages = long_chat(1);
+  LeftOut before;
+  int jumps = 0;
+  for (int step = 0; step < 120; ++step) {
+    const auto prompt = encode_fitted(demo_text().context({}), messages, false, 500);
+    ASSERT_TRUE(prompt.ok());
+    ASSERT_LE(std::ssize(prompt->prompt.token_ids), 500);
+    ASSERT_GE(prompt->left_out, before) << "step " << step;
+    jumps += prompt->left_out != before ? 1 : 0;
+    before = prompt->left_out;
+    messages.push_back(message("assistant", "I look it up.", "Where would that be?"));
+    if (step % 7 == 6) {
+      messages.push_back(message("user", "And now another one, please."));
+      if (step % 2 == 0) messages.push_back(message("user", "Be quick."));
+    } else {
+      messages.push_back(message("tool", "Result " + std::to_string(step) + ": nothing."));
+    }
+  }
+  EXPECT_GT(jumps, 3);
+  EXPECT_LT(jumps, 120 / 4);
 }
 
 TEST(FittedPrompt, an_error_of_the_template_is_the_answer) {

@@ -33,17 +33,22 @@ int64_t DiskRoom::tokens(const AttentionMode& mode) const {
 }
 
 std::optional<int64_t> DiskRoom::tokens_for(const Request& request) const {
+  return tokens_for(request, request.reusable());
+}
+
+std::optional<int64_t> DiskRoom::tokens_for(const Request& request,
+                                            std::span<const int32_t> known) const {
   const bool may_spill = spills_.possible() && request.attention.is_stored();
   if (!may_spill || request.params.output_pinned.value_or(false)) return std::nullopt;
   const int64_t most = spills_.tokens_max(request.attention);
   const auto owner = request.attention.is_dense()
                          ? std::optional(tenants_.id(request.client.tenant))
                          : tenants_.find(request.client.tenant, request.attention);
-  if (!owner || request.prompt.empty()) return std::min(most, tokens_with(0, 0));
+  if (!owner) return std::min(most, tokens_with(0, 0));
   const auto stored =
-      std::ranges::count_if(stored_.path_of(*owner, request.reusable()),
+      std::ranges::count_if(stored_.path_of(*owner, known),
                             [this](const Digest& key) { return stored_.disk().contains(key); });
-  const auto own_pins = pinned_count(index_.match(*owner, request.reusable()).node);
+  const auto own_pins = pinned_count(index_.match(*owner, known).node);
   return std::min(most, tokens_with(stored, static_cast<int64_t>(own_pins)));
 }
 

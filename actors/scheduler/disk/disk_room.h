@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/disk/stored_pages.h"
@@ -31,6 +32,8 @@ class DiskRoom {
   // The same for prompt and answer of a request, some of which may be there already. nullopt: the
   // request must fit memory.
   std::optional<int64_t> tokens_for(const Request& request) const;
+  // The same if only the beginning of its prompt is known.
+  std::optional<int64_t> tokens_for(const Request& request, std::span<const int32_t> known) const;
 
  private:
   int64_t free_bytes() const;

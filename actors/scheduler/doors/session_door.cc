@@ -69,8 +69,12 @@ void SessionDoor::leave(Request& request) {
 
 void SessionDoor::add_turn(Request& request, const std::string& output_id) {
   if (!std::exchange(request.session_taken, false)) return;
+  std::optional<int64_t> left_out;
+  if (request.on_overflow == OnOverflow::kDropOldest) {
+    left_out = request.session_begin(request.answers_left_out);
+  }
   metadata_.put(sessions_.add_turn(request.client.tenant, request.params.session,
-                                   {output_id, request.params.on_overflow, left_out_turns(request)},
+                                   {output_id, request.params.on_overflow, left_out},
                                    clock_.wall_us()));
 }
 
@@ -85,16 +89,14 @@ std::optional<OnOverflow> SessionDoor::on_overflow(const Request& request) const
   return session == nullptr ? std::nullopt : session->on_overflow;
 }
 
-// As in Session, for the turn that the request makes.
-std::optional<int64_t> SessionDoor::left_out_turns(const Request& request) const {
-  const Session* session = sessions_.find(request.client.tenant, request.params.session);
-  if (session == nullptr || request.left_out == LeftOut()) return std::nullopt;
-  for (const auto& [output, place] : request.answers) {
-    const auto turn = std::ranges::find(session->turns, output, &SessionTurn::output_id);
-    if (turn == session->turns.end()) continue;
-    return turn == session->turns.begin() ? std::nullopt : std::optional(turn->number);
+void SessionDoor::begin_at(const Reprefill& chain) {
+  if (!chain.start || chain.start->left_out == LeftOut()) return;
+  const SessionStart& start = *chain.start;
+  const int64_t begin = start.begins.at(static_cast<size_t>(start.left_out.turns));
+  if (const Session* session =
+          sessions_.begin_at(chain.tenant, start.session, chain.chunk_id, begin)) {
+    metadata_.put(*session);
   }
-  return session->turns.back().number + 1;  // all are left out
 }
 
 void SessionDoor::on(const Client& client, const wire::RequestId& id,
@@ -210,12 +212,13 @@ Result<Earlier> SessionDoor::turns_before(const Request& request, OnMissing on_m
   const int64_t begin = drops ? session->left_out_turns.value_or(0) : 0;
   for (const SessionTurn& turn : session->turns) {
     if (turn.number < begin) {
-      ++earlier.left_out_turns;
+      ++earlier.left_out.turns;
       continue;
     }
     const auto found = registry_.find_own(tenant, turn.output_id);
     if (found.ok()) {
       earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});
+      earlier.turns.push_back(turn.number);
       continue;
     }
     const std::string lost = "turn " + std::to_string(turn.number + 1) + " of the session \"" +

@@ -52,6 +52,10 @@ class SessionDoor {
   // conversation. With kSkip that output is left out and named in `missing`.
   Result<Earlier> turns_before(const Request& request, OnMissing on_missing);
 
+  // The chain is in memory. If it is the history of a session without its oldest turns
+  // (Reprefill::start), the session's prompts begin with it from here on.
+  void begin_at(const Reprefill& chain);
+
   // Takes over a session from before the start.
   void restore(Session&& session) { sessions_.restore(std::move(session)); }
   // Makes the holders of outputs and the turns of sessions agree. They can differ after a crash,
@@ -65,7 +69,6 @@ class SessionDoor {
 
  private:
   const Session* session_of(const Request& request) const;
-  std::optional<int64_t> left_out_turns(const Request& request) const;
   std::optional<wire::SessionOutput> end_turn(const std::string& tenant, const std::string& output,
                                               const wire::SessionDelete& request);
 

@@ -156,8 +156,8 @@ void ChunkPins::heal() {
   });
 }
 
-void ChunkPins::heal_from(const Request& request, const Composition& composition) {
-  for (const auto& [id, place] : composition.answers) {
+void ChunkPins::heal_from(const Request& request) {
+  for (const auto& [id, place] : request.answers) {
     const auto found = registry_.find_own(request.client.tenant, id);
     if (!found.ok()) continue;
     const ChunkEntry& entry = **found;
@@ -167,8 +167,8 @@ void ChunkPins::heal_from(const Request& request, const Composition& composition
                       entry.chunk.think_policy != ThinkPolicy::kDrop;
     if (!lost || idle_.tokenizes_many()) continue;
     wire::EncodeJob job;
-    const auto end = composition.messages.begin() + static_cast<ptrdiff_t>(place) + 1;
-    job.messages.assign(composition.messages.begin(), end);
+    const auto end = request.messages.begin() + static_cast<ptrdiff_t>(place) + 1;
+    job.messages.assign(request.messages.begin(), end);
     job.thinking = request.params.thinking;
     job.reasoning_effort = request.params.reasoning_effort;
     job.tools = request.params.tools;

@@ -6,7 +6,6 @@
 #include <functional>
 #include <set>
 
-#include "actors/scheduler/composition.h"
 #include "actors/scheduler/disk/chunk_chains.h"
 #include "actors/scheduler/disk/stored_pages.h"
 #include "actors/scheduler/idle_prefill.h"
@@ -61,8 +60,8 @@ class ChunkPins {
   // those that are not on disk because another pin took their place there or the disk failed.
   void heal();
   // If the chain of a pinned output is not known any more, has it computed again from the request's
-  // conversation, which says what the output was made of.
-  void heal_from(const Request& request, const Composition& composition);
+  // messages, which say what the output was made of.
+  void heal_from(const Request& request);
 
   // Whether everything that the chunk's pin keeps in memory is also on disk.
   bool is_on_disk(const ChunkEntry& entry) const;

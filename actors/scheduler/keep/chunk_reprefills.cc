@@ -89,6 +89,11 @@ void ChunkReprefills::tokenized(Reprefill&& next, wire::EncodeDone&& done) {
     return lifecycle_.forget({tenants_.id(next.tenant, next.attention), next.sampled_chain, shared,
                               Removal::kDead, ForgetScope::kUnreachable});
   }
+  if (next.start && done.left_out) {  // what was sampled is no part of this history
+    next.start->left_out = *done.left_out;
+    next.attention = next.attention.exact();
+    return queue(entry, std::move(next));
+  }
   take_history(entry, std::move(next));
 }
 

@@ -70,6 +70,8 @@ export const Timings = struct({
 
 export const ThinkSpan = struct({ begin: int32, end: int32, closed: boolean });
 
+export const LeftOut = struct({ turns: int64, steps: int64 });
+
 export const GenerationRecord = struct({
   temperature: number,
   top_p: number,
@@ -83,9 +85,8 @@ export const GenerationRecord = struct({
   frequency_penalty: defaulting(number, 0),
   logit_bias_count: defaulting(int32, 0),
   approximation: defaulting(string, 'none'),
+  left_out: optional(LeftOut),
 });
-
-export const LeftOut = struct({ turns: int64, steps: int64 });
 
 export const Holder = struct({
   kind: string,

@@ -28,6 +28,14 @@ export interface ThinkSpan {
   closed: boolean;
 }
 
+/** What a prompt lacks of its conversation, counted from the beginning. */
+export interface LeftOut {
+  /** Messages of the user, each with all that follows it. */
+  turns: number;
+  /** Of the next turn: messages of the assistant, each with the results of its calls. */
+  steps: number;
+}
+
 /** How an output was generated. */
 export interface GenerationRecord {
   temperature: number;
@@ -43,6 +51,8 @@ export interface GenerationRecord {
   logitBiasCount: number;
   /** Of the K and V that it continued. */
   approximation: Approximation;
+  /** What its prompt lacked for lack of room; undefined: nothing. */
+  leftOut?: LeftOut;
 }
 
 /** A holder of a chunk: the chunk lives as long as one of its holders. */
@@ -158,7 +168,7 @@ export interface SessionInfo {
   turns: number;
   /** Of turns that name none; undefined: 'error'. */
   onOverflow?: OnOverflow;
-  /** The last turn's prompt began after this many turns; undefined: with all of them. */
+  /** Turns with a smaller number are left out of its prompts; undefined: none are. */
   leftOutTurns?: number;
 }
 

@@ -3,6 +3,7 @@ import type {
   Approximation,
   ChunkRef,
   Int64,
+  LeftOut,
   OnOverflow,
   ThinkPolicy,
   ThinkSpan,
@@ -198,14 +199,6 @@ export interface Generation {
   approximation: Approximation;
   /** What its prompt lacked for lack of room; undefined: nothing. */
   leftOut?: LeftOut;
-}
-
-/** What a prompt lacks of its conversation, counted from the beginning. */
-export interface LeftOut {
-  /** Messages of the user, each with all that follows it. */
-  turns: number;
-  /** Of the next turn: messages of the assistant, each with the results of its calls. */
-  steps: number;
 }
 
 /** An event of a running generation. */

@@ -14,6 +14,7 @@ from .chunk import (
     ChunkRecord,
     GenerationRecord,
     Holder,
+    LeftOut,
     ListedChunk,
     ThinkSpan,
 )
@@ -55,7 +56,6 @@ from .replies import (
     Final,
     FsckFinding,
     FsckReply,
-    LeftOut,
     Loading,
     Miss,
     ModelInfo,

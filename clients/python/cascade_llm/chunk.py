@@ -17,6 +17,14 @@ class ThinkSpan:
     closed: bool  # False: the generation ended within this range
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What a prompt lacks of its conversation, counted from the beginning."""
+
+    turns: Int64  # messages of the user, each with all that follows it
+    steps: Int64  # of the next turn: messages of the assistant, each with the results of its calls
+
+
 @dataclass(frozen=True, kw_only=True)
 class GenerationRecord:
     """How an output was generated."""
@@ -33,6 +41,7 @@ class GenerationRecord:
     frequency_penalty: float = 0.0
     logit_bias_count: Int32 = 0  # how many tokens had a bias
     approximation: Approximation = Approximation.NONE  # of the K and V that it continued
+    left_out: LeftOut | None = None  # of its prompt's conversation, for lack of room; None: nothing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .chunk import Chunk, ChunkInfo, Holder, ListedChunk, ThinkSpan
+from .chunk import Chunk, ChunkInfo, Holder, LeftOut, ListedChunk, ThinkSpan
 from .fields import Floats, Int32, Int64, TokenIds, Uint64
 from .names import Approximation, ChunkType, EventKind, MissReason, OnOverflow, ThinkPolicy
 
@@ -152,14 +152,6 @@ class MissingChunk:
 
     id: str
     reason: str
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """What a prompt lacks of its conversation, counted from the beginning."""
-
-    turns: Int64  # messages of the user, each with all that follows it
-    steps: Int64  # of the next turn: messages of the assistant, each with the results of its calls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -335,7 +327,7 @@ class SessionInfo:
     last_used_us: Int64
     turns: Int64
     on_overflow: OnOverflow | None = None  # of turns that name none; None: ERROR
-    left_out_turns: Int64 | None = None  # the last turn's prompt began after these; None: with all
+    left_out_turns: Int64 | None = None  # turns before this number are not in its prompts
 
 
 @dataclass(frozen=True)
