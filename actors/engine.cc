@@ -126,7 +126,8 @@ Status put_prompt(const ConversationContext& context, const wire::EncodeJob& job
                   wire::EncodeDone& done) {
   FittedPrompt fitted;
   if (job.room) {
-    ASSIGN_OR_RETURN(fitted, encode_fitted(context, job.messages, job.goes_on, *job.room));
+    ASSIGN_OR_RETURN(fitted, encode_fitted(context, job.messages, job.goes_on, *job.room,
+                                           job.preferred.value_or(LeftOut())));
     if (fitted.left_out != LeftOut()) done.left_out = fitted.left_out;
   } else {
     ASSIGN_OR_RETURN(fitted.prompt, encode_prompt(context, job.messages, job.goes_on));
@@ -145,8 +146,9 @@ Status put_history(const ConversationContext& context, const wire::EncodeJob& jo
     ASSIGN_OR_RETURN(done.token_ids, encode_history(context, job.messages, job.follower));
     return {};
   }
-  ASSIGN_OR_RETURN(ShortenedHistory history,
-                   encode_shortened_history(context, job.messages, *job.room));
+  ASSIGN_OR_RETURN(
+      ShortenedHistory history,
+      encode_shortened_history(context, job.messages, *job.room, job.next_tokens.value_or(0)));
   done.token_ids = std::move(history.token_ids);
   if (history.left_out != LeftOut()) done.left_out = history.left_out;
   return {};

@@ -59,17 +59,6 @@ const Session& SessionRegistry::add_turn(const std::string& tenant, const std::s
   return session;
 }
 
-const Session* SessionRegistry::begin_at(const std::string& tenant, const std::string& id,
-                                         const std::string& output_id, int64_t begin) {
-  const auto found = sessions_.find({tenant, id});
-  if (found == sessions_.end()) return nullptr;
-  Session& session = found->second;
-  const auto turn = std::ranges::find(session.turns, output_id, &SessionTurn::output_id);
-  if (turn == session.turns.end() || begin <= session.left_out_turns.value_or(0)) return nullptr;
-  session.left_out_turns = begin;
-  return &session;
-}
-
 const Session* SessionRegistry::find(const std::string& tenant, const std::string& id) const {
   const auto found = sessions_.find({tenant, id});
   return found == sessions_.end() ? nullptr : &found->second;

@@ -38,20 +38,14 @@ class SessionRegistry {
   struct Turn {
     std::string output_id;
     std::optional<OnOverflow> on_overflow = {};  // absent: the session's stays
-    // How many turns its prompt left out; absent: it was to have all. In the first case prompts
-    // leave out at least as many from then on, in the second none.
+    // Its prompt left out the turns before this number, besides those that the session leaves out
+    // already; so will later prompts. Absent: prompts are to have all turns again.
     std::optional<int64_t> left_out_turns = {};
   };
   // Makes the output the next turn of the session that enter() took. Returns the session as it is
   // now, valid until the next call.
   const Session& add_turn(const std::string& tenant, const std::string& id, const Turn& turn,
                           int64_t now_us);
-
-  // Leaves the turns before number `begin` out of the prompts of the session, if it has a turn of
-  // this output. Returns the session as it is now; nullptr if nothing has changed, because there is
-  // no such session or turn, or as much is left out already.
-  const Session* begin_at(const std::string& tenant, const std::string& id,
-                          const std::string& output_id, int64_t begin);
 
   // The session; nullptr if there is none.
   const Session* find(const std::string& tenant, const std::string& id) const;

@@ -107,6 +107,10 @@ size_t ConversationCuts::index_of(const LeftOut& cut) const {
   return static_cast<size_t>(found - points_.begin());
 }
 
+bool ConversationCuts::has(const LeftOut& cut) const {
+  return std::ranges::binary_search(points_, cut, {}, &CutPoint::cut);
+}
+
 bool ConversationCuts::stays(size_t message, const LeftOut& cut) const {
   if (message < system_ || cut == LeftOut()) return true;
   const CutPoint& at = points_[index_of(cut)];

@@ -51,6 +51,8 @@ class ConversationCuts {
   LeftOut most() const { return points_.empty() ? LeftOut() : points_.back().cut; }
   // The number of system messages at the beginning of the conversation.
   size_t system_messages() const { return system_; }
+  // Whether the conversation can be cut there.
+  bool has(const LeftOut& cut) const;
   // Whether the message stays. Precondition: `cut` is a place of this conversation.
   bool stays(size_t message, const LeftOut& cut) const;
 

@@ -135,12 +135,24 @@ Result<Measured> measure(const ConversationContext& context, std::span<const Cha
 
 Result<FittedPrompt> encode_fitted(const ConversationContext& context,
                                    std::span<const ChatMessage> messages, bool goes_on,
-                                   int64_t room) {
-  if (bytes_of(messages) <= kBytesPerTokenTried * room) {
-    ASSIGN_OR_RETURN(EncodedPrompt whole, encode_prompt(context, messages, goes_on));
-    if (std::ssize(whole.token_ids) <= room) return FittedPrompt{std::move(whole), {}};
-  }
+                                   int64_t room, const LeftOut& preferred) {
   const ConversationCuts cuts(messages);
+  const auto encode = [&](const LeftOut& cut) -> Result<FittedPrompt> {
+    const std::vector<ChatMessage> kept = kept_messages(messages, cuts, cut);
+    ASSIGN_OR_RETURN(EncodedPrompt prompt, encode_prompt(context, kept, goes_on));
+    return FittedPrompt{std::move(prompt), cut};
+  };
+  const auto fits = [&](const FittedPrompt& fitted) {
+    return std::ssize(fitted.prompt.token_ids) <= room;
+  };
+  if (bytes_of(messages) <= kBytesPerTokenTried * room) {
+    ASSIGN_OR_RETURN(FittedPrompt whole, encode(LeftOut()));
+    if (fits(whole)) return whole;
+  }
+  if (preferred != LeftOut() && cuts.has(preferred)) {
+    ASSIGN_OR_RETURN(FittedPrompt known, encode(preferred));
+    if (fits(known)) return known;
+  }
   if (const auto measured = measure(context, messages, cuts, room); measured.ok()) {
     std::optional<LeftOut> before;
     for (int64_t parts = kRoomParts; parts > 0; --parts) {
@@ -149,30 +161,28 @@ Result<FittedPrompt> encode_fitted(const ConversationContext& context,
       if (cut == cuts.most()) break;
       if (cut == before) continue;
       before = cut;
-      const std::vector<ChatMessage> kept = kept_messages(messages, cuts, cut);
-      ASSIGN_OR_RETURN(EncodedPrompt prompt, encode_prompt(context, kept, goes_on));
-      if (std::ssize(prompt.token_ids) <= room) return FittedPrompt{std::move(prompt), cut};
+      ASSIGN_OR_RETURN(FittedPrompt fitted, encode(cut));
+      if (fits(fitted)) return fitted;
     }
   }
-  const std::vector<ChatMessage> least = kept_messages(messages, cuts, cuts.most());
-  ASSIGN_OR_RETURN(EncodedPrompt shortest, encode_prompt(context, least, goes_on));
-  return FittedPrompt{std::move(shortest), cuts.most()};
+  return encode(cuts.most());
 }
 
 Result<ShortenedHistory> encode_shortened_history(const ConversationContext& context,
                                                   std::span<const ChatMessage> messages,
-                                                  int64_t room) {
+                                                  int64_t room, int64_t next) {
+  ASSIGN_OR_RETURN(std::vector<int32_t> whole, encode_history(context, messages));
+  if (std::ssize(whole) + next <= room) return ShortenedHistory{std::move(whole), {}};
   std::vector<ChatMessage> asked(messages.begin(), messages.end());
   asked.push_back({.role = "user", .content = {}, .reasoning = {}});  // the next question
   const ConversationCuts cuts(asked);
-  LeftOut cut;
-  if (const auto measured = measure(context, asked, cuts, room); measured.ok()) {
-    cut = cuts.shorten(measured->sizes, measured->room / 2);
-    while (cut.steps > 0) cut = cuts.after(cut);
-    if (cut == cuts.most()) cut = {};
-  }
-  const std::vector<ChatMessage> kept = kept_messages(messages, cuts, cut);
-  ASSIGN_OR_RETURN(std::vector<int32_t> ids, encode_history(context, kept));
+  ASSIGN_OR_RETURN(const Measured measured, measure(context, asked, cuts, room));
+  LeftOut cut = std::max(cuts.shorten(measured.sizes, measured.room / 2), cuts.after({}));
+  // This ends at most(), the new question's turn, which has no steps.
+  while (cut.steps > 0) cut = cuts.after(cut);
+  if (cut == cuts.most()) return ShortenedHistory{std::move(whole), {}};
+  ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                   encode_history(context, kept_messages(messages, cuts, cut)));
   return ShortenedHistory{std::move(ids), cut};
 }
 

@@ -30,6 +30,8 @@ void fields(A& a, M& m) {
   a.required("now_unix_s", m.now_unix_s);
   a.optional("grammar", m.grammar);
   a.optional("room", m.room);
+  a.optional("preferred", m.preferred);
+  a.optional("next_tokens", m.next_tokens);
 }
 
 template <class A, Is<EncodeDone> M>

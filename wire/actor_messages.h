@@ -44,10 +44,11 @@ struct EncodeJob {
   std::optional<std::string> reasoning_effort;  // as in GenerateRequest
   int64_t now_unix_s = 0;                       // for strftime_now
   std::optional<Grammar> grammar;               // kPrompt, kRaw: it is only checked
-  // kPrompt: the most tokens that the prompt may have; its oldest turns are left out if it has
-  // more. kHistory: the history is wanted as the next prompt begins if it has more than that.
-  // Absent: nothing is left out.
+  // The most tokens that the prompt, or the next prompt after this history, may have. If it would
+  // have more, its oldest turns are left out. Absent: nothing is left out.
   std::optional<int64_t> room{};
+  std::optional<LeftOut> preferred{};    // kPrompt: left out, if the rest fits then
+  std::optional<int64_t> next_tokens{};  // kHistory: what the next prompt will add
 };
 
 struct EncodeDone {

@@ -151,7 +151,7 @@ bool IdlePrefill::prepare_first() {
 // If a chain with a window has lost what the end of its prompt sees, its whole prompt would be
 // computed again, and take the place of windows in use. Only a pin is worth that.
 bool IdlePrefill::is_worth_computing(const Reprefill& first) const {
-  if (first.attention.window == 0 || first.for_all) return true;
+  if (first.attention.window == 0 || first.for_all || first.shorter) return true;
   const auto prompt = static_cast<int64_t>(std::min(first.prompt_tokens, first.chain.size()));
   if (prompt - first.sequence->committed() <= options_.slice_tokens_max) return true;
   const auto chunk = registry_.find_own(first.tenant, first.chunk_id);

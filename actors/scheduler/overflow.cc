@@ -1,4 +1,4 @@
-// Outputs and their answers are in the same order, that of the conversation; so are parents.
+// Answers and parents are in the order of the conversation.
 #include "actors/scheduler/overflow.h"
 
 #include <algorithm>
@@ -32,6 +32,21 @@ void drop_parents(const ConversationCuts& cuts, const LeftOut& cut, ChunkRegistr
     const bool whole_turn = !cuts.stays(place, {cut.turns, 0});
     next = parents.erase(whole_turn ? begin() : output, output + 1);
   }
+}
+
+// As ShorterHistory::begins.
+std::vector<int64_t> session_begins(const Request& request) {
+  const ConversationCuts cuts(request.messages);
+  std::vector<int64_t> begins;
+  size_t answer = 0;
+  for (int64_t turns = 0; turns <= cuts.most().turns; ++turns) {
+    while (answer < request.answers.size() &&
+           !cuts.stays(request.answers[answer].second, {turns, 0})) {
+      ++answer;
+    }
+    begins.push_back(request.session_begin(request.answers_left_out + answer));
+  }
+  return begins;
 }
 
 std::vector<MessageSize> sizes_in_bytes(const std::vector<ChatMessage>& messages) {
@@ -110,11 +125,7 @@ void take_left_out(const LeftOut& cut, ChunkRegistry& registry, Request& request
   if (goes_on) request.messages.pop_back();
 }
 
-std::span<const int32_t> known_chain(const Request& request, ChunkRegistry& registry) {
-  for (auto answer = request.answers.rbegin(); answer != request.answers.rend(); ++answer) {
-    const auto found = registry.find(request.client.tenant, answer->first);
-    if (found.ok() && !(*found)->chain.empty()) return (*found)->chain;
-  }
+std::span<const int32_t> system_chain(const Request& request, ChunkRegistry& registry) {
   if (request.messages.empty() || request.messages.front().role != "system") return {};
   Chunk system;
   system.type = ChunkType::kSystemPrompt;
@@ -125,24 +136,58 @@ std::span<const int32_t> known_chain(const Request& request, ChunkRegistry& regi
   return same == nullptr ? std::span<const int32_t>() : same->chain;
 }
 
-std::optional<SessionStart> start_ahead(const Request& request, int64_t history_tokens) {
-  if (!request.session_taken || request.on_overflow != OnOverflow::kDropOldest) return std::nullopt;
-  // This turn's length, if its beginning was found; otherwise it is not known.
-  const int64_t turn = request.prefilled_tokens + std::ssize(request.sampled);
-  const int64_t next =
-      std::clamp(turn, request.prompt_room / 8, std::max<int64_t>(request.prompt_room / 4, 1));
-  if (history_tokens + next <= request.prompt_room) return std::nullopt;
-  const ConversationCuts cuts(request.messages);
-  SessionStart start = {.session = request.params.session, .begins = {}, .left_out = {}};
-  size_t answer = 0;
-  for (int64_t turns = 0; turns <= cuts.most().turns; ++turns) {
-    while (answer < request.answers.size() &&
-           !cuts.stays(request.answers[answer].second, {turns, 0})) {
-      ++answer;
-    }
-    start.begins.push_back(request.session_begin(request.answers_left_out + answer));
+std::span<const int32_t> history_chain(const Request& request, ChunkRegistry& registry) {
+  std::string latest = request.params.previous_output;
+  const size_t turns = request.session_turns.size();
+  if (turns > 0 && turns <= request.answers.size()) latest = request.answers[turns - 1].first;
+  const auto found = registry.find(request.client.tenant, latest);
+  return found.ok() ? (*found)->chain : std::span<const int32_t>();
+}
+
+LeftOut cut_before(const Request& request, int64_t begin) {
+  const std::vector<int64_t> begins = session_begins(request);
+  const auto place = std::ranges::find(begins, begin);
+  return place == begins.end() ? LeftOut() : LeftOut{place - begins.begin(), 0};
+}
+
+bool is_mostly_computed(const Request& request, const std::deque<Reprefill>& queue) {
+  return std::ranges::all_of(queue, [&](const Reprefill& chain) {
+    const bool is_own = chain.shorter && chain.tenant == request.client.tenant &&
+                        chain.shorter->session == request.params.session;
+    if (!is_own) return true;
+    const int64_t computed = chain.sequence ? chain.sequence->committed() : 0;
+    return 2 * computed >= std::ssize(chain.chain);
+  });
+}
+
+std::optional<Ahead> shorten_ahead(const Request& request, const wire::EncodeJob& whole,
+                                   const Reprefill& sampled, std::optional<int64_t> planned,
+                                   int64_t memory_tokens) {
+  const bool drops = request.session_taken && request.on_overflow == OnOverflow::kDropOldest;
+  if (!drops || whole.follower != "user") return std::nullopt;
+  // The new part of this turn's prompt, if its beginning was found; otherwise it is not known.
+  const int64_t room = request.prompt_room;
+  const int64_t next = std::clamp(request.prefilled_tokens, room / 4, std::max(room / 3, room / 4));
+  const int64_t history = std::ssize(sampled.sampled_chain);
+  if (history + next <= room) return std::nullopt;
+  // The shorter history must not evict the one that the next turn may still begin with.
+  if (request.attention.window == 0 && history + room / 2 > memory_tokens) return std::nullopt;
+  Ahead ahead = {whole, {}};
+  ahead.job.room = room;
+  ahead.job.next_tokens = next;
+  ahead.chain.tenant = sampled.tenant;
+  ahead.chain.chunk_id = sampled.chunk_id;
+  ahead.chain.attention = sampled.attention.exact();
+  ShorterHistory shorter = {.session = request.params.session,
+                            .begins = session_begins(request),
+                            .left_out = planned ? cut_before(request, *planned) : LeftOut(),
+                            .answer_tokens = std::ssize(request.sampled)};
+  if (shorter.left_out != LeftOut()) {
+    const ConversationCuts cuts(whole.messages);
+    ahead.job.messages = kept_messages(whole.messages, cuts, shorter.left_out);
   }
-  return start;
+  ahead.chain.shorter = std::move(shorter);
+  return ahead;
 }
 
 }  // namespace cascade

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,13 +35,32 @@ void leave_out(const LeftOut& cut, ChunkRegistry& registry, Request& request);
 // the answer goes on with counts as a step.
 void take_left_out(const LeftOut& cut, ChunkRegistry& registry, Request& request);
 
-// Returns the longest chain that the conversation is known to begin with: that of its latest
-// output, or of its system prompt; empty if neither is known. Valid until the registry changes.
-std::span<const int32_t> known_chain(const Request& request, ChunkRegistry& registry);
+// Return the chain that a prompt of the request begins with, if it is known: that of its system
+// prompt, and that of the latest output before it, which holds if nothing is left out. Empty if it
+// is not known. Valid until the registry changes.
+std::span<const int32_t> system_chain(const Request& request, ChunkRegistry& registry);
+std::span<const int32_t> history_chain(const Request& request, ChunkRegistry& registry);
 
-// What a session leaves out of the history that ends with the request's answer, before there is no
-// room for the next turn; nullopt if there will be room, by the length of this turn. The history
-// has `history_tokens`. The caller finds out what is left out.
-std::optional<SessionStart> start_ahead(const Request& request, int64_t history_tokens);
+// Returns what to leave out of the request's conversation so that it begins with turn `begin` of
+// its session; nothing if no turn is left out then, or there is no such place.
+LeftOut cut_before(const Request& request, int64_t begin);
+
+// Whether most of the shorter history of the request's session is in memory, as far as `queue`,
+// that of the idle prefill, says: nothing waits for it, or half of it is computed.
+bool is_mostly_computed(const Request& request, const std::deque<Reprefill>& queue);
+
+// A history to be tokenized, and what becomes of it.
+struct Ahead {
+  wire::EncodeJob job;
+  Reprefill chain;
+};
+// Returns the history of the session without its oldest turns, as it will be once there is no room
+// for the next turn. `whole` is the job for the history of the request's answer, which was computed
+// as `sampled`. `planned` is where the session is to begin, if that is decided already. nullopt if
+// there will be room, by the length of this turn, or if the memory, of `memory_tokens`, has no room
+// for both histories.
+std::optional<Ahead> shorten_ahead(const Request& request, const wire::EncodeJob& whole,
+                                   const Reprefill& sampled, std::optional<int64_t> planned,
+                                   int64_t memory_tokens);
 
 }  // namespace cascade

@@ -63,9 +63,10 @@ struct Request {
   std::vector<std::string> parent_ids;                  // of the chunks that it was composed from
   std::vector<wire::MissingChunk> missing;              // chunks that were to be in it but are gone
   std::vector<std::pair<std::string, size_t>> answers;  // as in Composition
-  // The numbers of the session's turns that came before the request; their answers are the first.
+  // The numbers of the session's turns that came before the request. `answers`, with those that
+  // were removed from its front, begins with theirs.
   std::vector<int64_t> session_turns;
-  size_t answers_left_out = 0;  // that were before `answers`
+  size_t answers_left_out = 0;  // that were removed from the front of `answers`
   // The most tokens that its prompt may have; 0: no turns may be left out.
   int64_t prompt_room = 0;
   LeftOut left_out;             // of the conversation
@@ -199,12 +200,14 @@ struct ThoughtRemoval {
   ChainIndex::Node* source = nullptr;  // of the sampled chain, acquired while a job reads its pages
 };
 
-// Where the prompts of a session begin once a history without its oldest turns is computed.
-struct SessionStart {
+// The history of a session without its oldest turns, computed before there is no room for the
+// whole.
+struct ShorterHistory {
   std::string session;
-  // For each number of left out turns, the number of the first turn of the session that stays.
+  // For each number of turns left out, the number of the session's first turn that stays.
   std::vector<int64_t> begins;
-  LeftOut left_out;
+  LeftOut left_out;           // of the conversation of the output's request
+  int64_t answer_tokens = 0;  // at the end of the history, at most
 };
 
 // The K and V of a retained output's chain, computed when there is nothing else to do.
@@ -224,8 +227,8 @@ struct Reprefill {
   std::optional<ThoughtRemoval> removal;
   bool heals = false;  // an approximate chain is to be replaced by the exact one in idle time
   std::optional<int32_t> think_end = {};  // as in SampledChain
-  // Set if turns of the output's session are to be left out. Nothing is, if `left_out` is empty.
-  std::optional<SessionStart> start = {};
+  // Set if this is not the output's own chain: nothing is held when it is computed.
+  std::optional<ShorterHistory> shorter = {};
   // Once started.
   std::unique_ptr<ChainSequence> sequence;
   std::unique_ptr<RunningState> recurrent;

@@ -91,11 +91,6 @@ SchedulerOptions without_drafts_of_states(SchedulerOptions options) {
   return options;
 }
 
-// What idle time computes is for chunks; some of it is where a session begins.
-IdlePrefill::Callbacks idle_callbacks(Keep& keep, SessionDoor& sessions) {
-  return tell_of_idle(keep, std::bind_front(&SessionDoor::begin_at, &sessions));
-}
-
 // Restores are for requests or, with handle 0, for the first re-prefill.
 ChainRestores::Callbacks tell_of_restores(IdlePrefill& idle, RequestTable& requests, Keep& keep) {
   return {.is_wanted =
@@ -165,7 +160,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       },
       idle_({options_.reprefills_max, options_.planner.slice_tokens_max, options_.attention.mode},
             clock_, jobs_, outbox_, compute_.caches, tenants_, registry_, disk_.loader,
-            disk_.restores, idle_callbacks(keep_, doors_.sessions)),
+            disk_.restores, tell_of_idle(keep_)),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,
                   .text_bytes = options_.text_bytes_waiting_max},

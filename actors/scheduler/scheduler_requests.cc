@@ -207,11 +207,15 @@ void SchedulerCore::encode_request(Request& request) {
     }
     if (request.on_overflow == OnOverflow::kDropOldest) {
       request.prompt_room = conversation_room(
-          {index_, tenants_, disk_.room, registry_, static_cast<int64_t>(pool_.page_count()),
-           model_.config.context_tokens_max, options_.planner.slice_tokens_max,
-           options_.max_tokens_default},
+          {index_, tenants_, disk_.room, disk_.spills, registry_,
+           static_cast<int64_t>(pool_.page_count()), model_.config.context_tokens_max,
+           options_.planner.slice_tokens_max, options_.max_tokens_default},
           request);
       job.room = request.prompt_room;
+      const std::optional<int64_t> planned = doors_.sessions.planned(request);
+      if (planned && is_mostly_computed(request, idle_.queue())) {
+        job.preferred = cut_before(request, *planned);
+      }
     }
     if (request.prefix) {
       job.mode = request.messages.back().role == "user" ? wire::EncodeJob::Mode::kBeginning
@@ -235,6 +239,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
                                  " tokens; the limit is " + std::to_string(wire::kNumbersMax));
   }
   if (auto history = idle_.take_tokenized(done.job)) {
+    if (history->shorter) doors_.sessions.plan(*history, done);
     keep_.reprefills.tokenized(*std::move(history), std::move(done));
   } else if (auto put = encoding_puts_.take(done.job)) {
     chunk_text_ready(*std::move(put), std::move(done));

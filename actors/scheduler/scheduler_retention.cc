@@ -126,11 +126,13 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   job.thinking = request.params.thinking;
   job.reasoning_effort = request.params.reasoning_effort;
   job.tools = request.params.tools;
-  if (job.follower == "user" && finish_reason != "cancelled" && computed_later) {
-    next.start = start_ahead(request, std::ssize(next.sampled_chain));
-    if (next.start) job.room = request.prompt_room;
-  }
+  auto ahead =
+      shorten_ahead(request, job, next, doors_.sessions.planned(request),
+                    static_cast<int64_t>(pool_.page_count() - index_.pinned_count()) * kPageTokens);
   idle_.tokenize(std::move(job), std::move(next));
+  if (ahead && finish_reason != "cancelled" && !idle_.tokenizes_many()) {
+    idle_.tokenize(std::move(ahead->job), std::move(ahead->chain));
+  }
   return entry.chunk.id;
 }
 

@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "2a256819a488d0b13554a8a6de2bd71b42ce525bb1f9e958b32730776ad77458"},
+     "0ea4402d4551e6ba94deb16ebfd14b8ea82162da051acb5ff07e2c3360a0b89a"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "a88ead7a7803f0297b37e504788542a258dd4b03fb56e051e023ea13b45b9ecc"},
+     "e5c16a18759ab71982855d130d77c1e7e3579a2bbb8abd256b88b77deac6d8f5"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "bcdf9b9ffbcae7496c7c8d18142bea04b3668d9725979164a70b6ab671d3d345"},
+     "ec3129a8542016767ee6741548b66e5c5223d8d6f730a02a28d74c5a9c4cb798"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "53755fb1c24bc107ff75616cfe87a3e7a37bf1828296bab7deadff1628fa9181"},
+     "03b50330a66c73023a84e2962f327db85b9d8753b0fb6b6540962d589899cbe5"},
 };
 
 uint64_t other_seed() {

@@ -41,20 +41,6 @@ TEST(SessionRegistry, a_turn_may_change_what_the_session_does_when_it_is_too_lon
   EXPECT_EQ(sessions.find("a", "trip")->left_out_turns, std::nullopt) << "this turn had all";
 }
 
-TEST(SessionRegistry, turns_may_be_left_out_between_requests) {
-  SessionRegistry sessions;
-  for (const char* output : {"output_1", "output_2", "output_3"}) {
-    enter_and_add(sessions, "a", "trip", output);
-  }
-  EXPECT_EQ(sessions.begin_at("a", "other", "output_2", 1), nullptr);
-  EXPECT_EQ(sessions.begin_at("a", "trip", "output_9", 1), nullptr) << "it is no turn";
-  EXPECT_EQ(sessions.begin_at("a", "trip", "output_1", 0), nullptr) << "nothing is before it";
-  const Session* changed = sessions.begin_at("a", "trip", "output_3", 2);
-  ASSERT_NE(changed, nullptr);
-  EXPECT_EQ(changed->left_out_turns, 2);
-  EXPECT_EQ(sessions.begin_at("a", "trip", "output_3", 1), nullptr) << "more is left out already";
-}
-
 TEST(SessionRegistry, one_request_at_a_time_makes_the_next_turn) {
   SessionRegistry sessions;
   ASSERT_TRUE(sessions.enter("a", "trip").ok());

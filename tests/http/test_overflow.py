@@ -123,7 +123,8 @@ class Overflow(unittest.TestCase):
                     body, truncation="auto", previous_response_id=last["id"], stream=stream))
                 reply = list(again.events())[-1][1]["response"] if stream else again.json
                 self.assertGreater(reply["left_out"]["turns"], 0)
-            self.assertEqual(daemon.get("/v1/responses/" + last["id"]).json["truncation"], "auto")
+            stored = daemon.get("/v1/responses/" + last["id"]).json
+            self.assertEqual((stored["truncation"], stored["left_out"]), ("auto", last["left_out"]))
 
     def test_other_errors_keep_their_codes(self):
         answer = self.daemon.post("/v1/chat/completions", question(temperature=-1))

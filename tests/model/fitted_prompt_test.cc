@@ -83,7 +83,7 @@ TEST(FittedPrompt, a_shortened_history_is_the_beginning_of_the_next_prompt_that_
   constexpr int64_t kRoom = 300;
   Messages messages = long_chat(9);
   messages.push_back(message("assistant", "River 9 is a river."));
-  const auto history = encode_shortened_history(demo_text().context({}), messages, kRoom);
+  const auto history = encode_shortened_history(demo_text().context({}), messages, kRoom, 100);
   ASSERT_TRUE(history.ok());
   EXPECT_GT(history->left_out.turns, 0);
   EXPECT_LE(std::ssize(history->token_ids), kRoom / 2 + 20) << "half, and the system prompt";
@@ -96,9 +96,35 @@ TEST(FittedPrompt, a_shortened_history_is_the_beginning_of_the_next_prompt_that_
                                  std::span(prompt->token_ids).first(history->token_ids.size())));
 }
 
+TEST(FittedPrompt, a_history_is_whole_while_there_is_room_for_what_comes_next) {
+  Messages messages = long_chat(9);
+  messages.push_back(message("assistant", "River 9 is a river."));
+  const Ids whole = *encode_history(demo_text().context({}), messages);
+  const int64_t room = std::ssize(whole) + 50;
+  EXPECT_EQ(encode_shortened_history(demo_text().context({}), messages, room, 50)->token_ids,
+            whole);
+  EXPECT_GT(encode_shortened_history(demo_text().context({}), messages, room, 51)->left_out,
+            LeftOut());
+}
+
+TEST(FittedPrompt, what_was_computed_ahead_is_preferred_once_there_is_no_room) {
+  const Messages messages = long_chat(30);
+  const LeftOut preferred = {22, 0};
+  EXPECT_EQ(encode_fitted(demo_text().context({}), messages, false, 10'000, preferred)->left_out,
+            LeftOut());
+  EXPECT_EQ(encode_fitted(demo_text().context({}), messages, false, 300, preferred)->left_out,
+            preferred);
+  EXPECT_GT(encode_fitted(demo_text().context({}), messages, false, 100, preferred)->left_out,
+            preferred)
+      << "it does not fit";
+  EXPECT_GT(encode_fitted(demo_text().context({}), messages, false, 300, {9, 9})->left_out,
+            LeftOut())
+      << "there is no such place";
+}
+
 TEST(FittedPrompt, a_history_of_one_long_turn_is_not_shortened) {
   Messages messages = {message("user", std::string(3000, 'x')), message("assistant", "Yes.")};
-  const auto history = encode_shortened_history(demo_text().context({}), messages, 300);
+  const auto history = encode_shortened_history(demo_text().context({}), messages, 300, 100);
   ASSERT_TRUE(history.ok());
   EXPECT_EQ(history->left_out, LeftOut());
   EXPECT_EQ(history->token_ids, *encode_history(demo_text().context({}), messages));

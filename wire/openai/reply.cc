@@ -43,11 +43,13 @@ OrderedJson encode_usage(const wire::Usage& usage) {
   return result;
 }
 
+void add_left_out(OrderedJson& reply, const std::optional<LeftOut>& left_out) {
+  if (left_out) reply["left_out"] = {{"turns", left_out->turns}, {"steps", left_out->steps}};
+}
+
 void add_prompt_facts(OrderedJson& reply, const wire::Final& final) {
   if (!final.attention.empty()) reply["attention"] = final.attention;
-  if (final.left_out) {
-    reply["left_out"] = {{"turns", final.left_out->turns}, {"steps", final.left_out->steps}};
-  }
+  add_left_out(reply, final.left_out);
 }
 
 void add_work(OrderedJson& reply, const wire::Final& final) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,8 +24,10 @@ struct ReplyContext {
 // whereas OpenAI counts them from 1,024 on.
 OrderedJson encode_usage(const wire::Usage& usage);
 
-// Adds "attention", the mode that was used, and "left_out", what there was no room for:
-// {"turns","steps"}; each only if there is something to say.
+// Adds "left_out", what the prompt lacks of its conversation for lack of room: {"turns","steps"}.
+// Adds nothing if it lacks nothing.
+void add_left_out(OrderedJson& reply, const std::optional<LeftOut>& left_out);
+// Adds "attention", the mode that was used, if there is one, and "left_out".
 void add_prompt_facts(OrderedJson& reply, const wire::Final& final);
 // Adds the answer's timings, the facts of its prompt, and "missing", a list of what it had to do
 // without, unless that is empty: [{"id","reason"}].

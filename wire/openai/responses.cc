@@ -304,10 +304,13 @@ std::string encode_stored(const ReplyContext& context, const Chunk& output,
   const StoredResponse stored = stored_response(output);
   const std::string& finish_reason = output.generation.finish_reason;
   const bool half_call = stored.tools && ends_in_half_call(output.text, finish_reason != "stop");
-  return json_text(response_object(context, stored.echo, response_status(finish_reason, half_call),
-                                   output_items(context.id, output.text, reasoning, stored.tools,
-                                                stored.parallel_tool_calls, nullptr, finish_reason),
-                                   nullptr));
+  OrderedJson object =
+      response_object(context, stored.echo, response_status(finish_reason, half_call),
+                      output_items(context.id, output.text, reasoning, stored.tools,
+                                   stored.parallel_tool_calls, nullptr, finish_reason),
+                      nullptr);
+  add_left_out(object, output.generation.left_out);
+  return json_text(object);
 }
 
 OrderedJson items_of(const Chunk& output, const std::string& reasoning) {

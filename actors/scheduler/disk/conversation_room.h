@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "actors/scheduler/disk/disk_room.h"
+#include "actors/scheduler/disk/page_spills.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/tenants.h"
 #include "cache/chain_index.h"
@@ -16,6 +17,7 @@ struct RoomSources {
   const ChainIndex& index;
   Tenants& tenants;
   const DiskRoom& disk;
+  const PageSpills& spills;
   ChunkRegistry& registry;
   int64_t pages = 0;           // of KV memory
   int64_t context_tokens = 0;  // of the model

@@ -73,9 +73,15 @@ void SessionDoor::add_turn(Request& request, const std::string& output_id) {
   if (request.on_overflow == OnOverflow::kDropOldest) {
     left_out = request.session_begin(request.answers_left_out);
   }
-  metadata_.put(sessions_.add_turn(request.client.tenant, request.params.session,
-                                   {output_id, request.params.on_overflow, left_out},
-                                   clock_.wall_us()));
+  const std::string& tenant = request.client.tenant;
+  const Session& session =
+      sessions_.add_turn(tenant, request.params.session,
+                         {output_id, request.params.on_overflow, left_out}, clock_.wall_us());
+  const auto planned = planned_.find({tenant, request.params.session});
+  const bool is_over = planned != planned_.end() &&
+                       (!left_out || session.left_out_turns.value_or(0) >= planned->second);
+  if (is_over) planned_.erase(planned);
+  metadata_.put(session);
 }
 
 // The session whose turn the request has taken; nullptr if it has no turns yet.
@@ -89,13 +95,29 @@ std::optional<OnOverflow> SessionDoor::on_overflow(const Request& request) const
   return session == nullptr ? std::nullopt : session->on_overflow;
 }
 
-void SessionDoor::begin_at(const Reprefill& chain) {
-  if (!chain.start || chain.start->left_out == LeftOut()) return;
-  const SessionStart& start = *chain.start;
-  const int64_t begin = start.begins.at(static_cast<size_t>(start.left_out.turns));
-  if (const Session* session =
-          sessions_.begin_at(chain.tenant, start.session, chain.chunk_id, begin)) {
-    metadata_.put(*session);
+std::optional<int64_t> SessionDoor::planned(const Request& request) const {
+  if (!request.session_taken) return std::nullopt;
+  const auto found = planned_.find({request.client.tenant, request.params.session});
+  return found == planned_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void SessionDoor::plan(Reprefill& chain, const wire::EncodeDone& done) {
+  ShorterHistory& shorter = *chain.shorter;
+  if (done.error) return;
+  shorter.left_out.turns += done.left_out.value_or(LeftOut()).turns;
+  if (shorter.left_out == LeftOut()) return;
+  const auto turns = static_cast<size_t>(shorter.left_out.turns);
+  const int64_t begin = turns < shorter.begins.size() ? shorter.begins[turns] : 0;
+  const Session* session = sessions_.find(chain.tenant, shorter.session);
+  // The session may have changed its mind, or be another one of the same name.
+  const bool drops = session != nullptr && session->on_overflow == OnOverflow::kDropOldest;
+  const bool is_turn = drops && std::ranges::any_of(session->turns, [&](const SessionTurn& turn) {
+                         return turn.output_id == chain.chunk_id && turn.number >= begin;
+                       });
+  if (is_turn && begin > session->left_out_turns.value_or(0)) {
+    planned_[{chain.tenant, shorter.session}] = begin;
+  } else {
+    shorter.left_out = {};
   }
 }
 
@@ -134,6 +156,7 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id,
   }
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
   if (!removed.ok()) return outbox_.reply_error(client, id, removed.error());
+  planned_.erase({client.tenant, request.id});
   wire::SessionReply answer = session_reply(*removed);
   // The last turn comes first, so that whatever goes on from a turn is removed before that turn.
   std::set<StoredName> outputs;

@@ -1,8 +1,11 @@
 // Conversations by name: which outputs are their turns, and who makes the next one.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/disk/erasures.h"
@@ -52,9 +55,12 @@ class SessionDoor {
   // conversation. With kSkip that output is left out and named in `missing`.
   Result<Earlier> turns_before(const Request& request, OnMissing on_missing);
 
-  // The chain is in memory. If it is the history of a session without its oldest turns
-  // (Reprefill::start), the session's prompts begin with it from here on.
-  void begin_at(const Reprefill& chain);
+  // The number of the turn that the request's session is to begin with when it has no room any
+  // more: idle time computes that history. Absent if that is not decided.
+  std::optional<int64_t> planned(const Request& request) const;
+  // The history was tokenized without its oldest turns: decides that the session is to begin there.
+  // Sets what `chain.shorter` leaves out; nothing, if it is of no use. Precondition: it has one.
+  void plan(Reprefill& chain, const wire::EncodeDone& done);
 
   // Takes over a session from before the start.
   void restore(Session&& session) { sessions_.restore(std::move(session)); }
@@ -80,6 +86,7 @@ class SessionDoor {
   ChunkPins& pins_;
   ChunkRemovals& removals_;
   SessionRegistry sessions_;
+  std::map<std::pair<std::string, std::string>, int64_t> planned_;  // by tenant and session
 };
 
 }  // namespace cascade

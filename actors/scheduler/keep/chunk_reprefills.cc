@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/store_work.h"
@@ -71,6 +73,10 @@ void ChunkReprefills::recompute(ChunkEntry& entry) {
 
 void ChunkReprefills::tokenized(Reprefill&& next, wire::EncodeDone&& done) {
   const auto found = registry_.find_own(next.tenant, next.chunk_id);
+  if (next.shorter) {
+    if (!found.ok()) return removals_.end_piece({next.tenant, next.chunk_id});
+    return take_shorter(std::move(next), std::move(done));
+  }
   if (!found.ok()) {  // deleted in the meantime
     return removals_.end_piece({next.tenant, next.chunk_id},
                                {{std::move(done.token_ids), next.prompt_tokens}});
@@ -89,12 +95,19 @@ void ChunkReprefills::tokenized(Reprefill&& next, wire::EncodeDone&& done) {
     return lifecycle_.forget({tenants_.id(next.tenant, next.attention), next.sampled_chain, shared,
                               Removal::kDead, ForgetScope::kUnreachable});
   }
-  if (next.start && done.left_out) {  // what was sampled is no part of this history
-    next.start->left_out = *done.left_out;
-    next.attention = next.attention.exact();
-    return queue(entry, std::move(next));
-  }
   take_history(entry, std::move(next));
+}
+
+// Has a history computed that no chunk holds: the session's next turn finds it in memory.
+void ChunkReprefills::take_shorter(Reprefill&& next, wire::EncodeDone&& done) {
+  const bool is_wanted = !done.error && next.shorter->left_out != LeftOut();
+  if (!is_wanted || idle_.is_full() || done.token_ids.empty()) return;
+  next.chain = std::move(done.token_ids);
+  // If the output is removed, its answer is, and no more.
+  next.sampled_chain = next.chain;
+  const auto answer = static_cast<size_t>(next.shorter->answer_tokens);
+  next.prompt_tokens = next.chain.size() - std::min(next.chain.size(), answer);
+  idle_.push(std::move(next));
 }
 
 void ChunkReprefills::take_history(ChunkEntry& entry, Reprefill&& next) {
@@ -164,10 +177,19 @@ void ChunkReprefills::lost(IdlePrefill::Tokenizing&& jobs) {
       removals_.end_piece({lost.tenant, lost.chunk_id});
       continue;
     }
+    if (lost.shorter) continue;
     (*found)->chunk.kv_state = KvState::kNone;
     if ((*found)->chunk.pinned) pin_budget_.promise(**found, 0);
     metadata_.put((*found)->chunk);
   }
+}
+
+// Notes where the chain has texts of chunks, so that it is forgotten with them.
+void ChunkReprefills::note_texts(const ChunkEntry& entry, const Reprefill& computed) {
+  std::vector<std::string> ids = entry.chunk.parent_ids;
+  ids.push_back(entry.chunk.id);
+  uses_.note(tenants_.id(computed.tenant, computed.attention), computed.chain,
+             uses_.find(computed.tenant, ids, computed.chain));
 }
 
 void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
@@ -177,6 +199,7 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   if (!found.ok()) return removals_.end_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
   if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
+  if (idle.shorter) return note_texts(entry, idle);
   const bool is_approximate = idle.attention.is_approximate();
   if (!is_approximate && entry.attention.is_approximate()) {
     if (!complete) return;  // the approximate chain stays

@@ -47,6 +47,8 @@ class ChunkReprefills {
   void ended(Reprefill&& idle, bool complete);
 
  private:
+  void take_shorter(Reprefill&& next, wire::EncodeDone&& done);
+  void note_texts(const ChunkEntry& entry, const Reprefill& computed);
   void remove_thoughts(ChunkEntry& entry, Reprefill&& next);
   void thoughts_removed(ChunkEntry& entry, Reprefill&& idle, bool complete);
   void take_healed(ChunkEntry& entry, const Reprefill& healed);

@@ -73,14 +73,11 @@ ChunkChains::IsRead tell_of_chains(Keep& keep) {
   };
 }
 
-IdlePrefill::Callbacks tell_of_idle(Keep& keep, std::function<void(const Reprefill&)> computed) {
+IdlePrefill::Callbacks tell_of_idle(Keep& keep) {
   return {
-      .ended =
-          [&keep, computed = std::move(computed)](Reprefill&& idle, bool complete) {
-            if (complete) computed(idle);
-            keep.reprefills.ended(std::move(idle), complete);
-          },
-      .lost = [&keep](IdlePrefill::Tokenizing&& jobs) { keep.reprefills.lost(std::move(jobs)); },
+      .ended = [&](Reprefill&& idle,
+                   bool complete) { keep.reprefills.ended(std::move(idle), complete); },
+      .lost = [&](IdlePrefill::Tokenizing&& jobs) { keep.reprefills.lost(std::move(jobs)); },
   };
 }
 

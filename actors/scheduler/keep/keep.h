@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 
 #include "actors/scheduler/disk/chunk_chains.h"
 #include "actors/scheduler/disk/erasures.h"
@@ -65,8 +64,7 @@ struct Keep {
 // constructed by the time one is called.
 PageWriter::Callbacks tell_of_writing(Keep& keep, ChunkChains& chains);
 ChunkChains::IsRead tell_of_chains(Keep& keep);
-// `computed` is called first, for each chain that is complete.
-IdlePrefill::Callbacks tell_of_idle(Keep& keep, std::function<void(const Reprefill&)> computed);
+IdlePrefill::Callbacks tell_of_idle(Keep& keep);
 MetadataWriter::RowRemoved tell_of_rows(Keep& keep);
 StoredPages::Removed tell_of_removed_pages(Keep& keep);
 

@@ -123,7 +123,7 @@ class KeepTest : public RoomTest {
                     registry_,
                     loader_,
                     restores_,
-                    tell_of_idle(keep_, [](const Reprefill&) {})};
+                    tell_of_idle(keep_)};
   RequestTable requests_;
   std::vector<ChunkUses::ChunkName> texts_gone_;  // of chunks
   std::vector<std::string> sessions_removed_;
