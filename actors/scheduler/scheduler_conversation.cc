@@ -115,9 +115,11 @@ Status SchedulerCore::take_messages(Request& request) {
     request.parent_ids.push_back((*parent)->chunk.id);
   }
   request.left_out = earlier.left_out;
-  if (!params.parents.empty()) {
+  if (params.previous_output.empty() && !params.parents.empty()) {
     const auto first = registry_.find(tenant, params.parents.front());
     if (first.ok()) request.left_out = (*first)->chunk.generation.left_out.value_or(LeftOut());
+  }
+  if (request.on_overflow == OnOverflow::kDropOldest) {
     find_answers(params.parents, registry_, request);
   }
   ASSIGN_OR_RETURN(const LeftOut cut, fit_text_bytes(model_.config, request));

@@ -27,8 +27,8 @@ struct RoomSources {
 
 // Returns the most tokens that the prompt of the request, which is not tokenized yet, may have:
 // what the context, and memory or disk, have room for, less the answer, which gets the tokens that
-// it may have, but at most a quarter of the room. Pinned pages take room, except those that the
-// conversation is known to begin with. At least 1. Thread: the scheduler's.
+// it may have, but at most a quarter of the room. Pinned pages take room, except those of the
+// system prompt. At least 1. Thread: the scheduler's.
 int64_t conversation_room(const RoomSources& sources, const Request& request);
 
 }  // namespace cascade

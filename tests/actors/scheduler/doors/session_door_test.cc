@@ -118,6 +118,96 @@ TEST_F(SessionDoorTest, a_request_goes_on_from_the_turns_before_it) {
   EXPECT_EQ(earlier->chunks[1].id, "b");
 }
 
+TEST_F(SessionDoorTest, a_session_that_drops_turns_goes_on_where_its_last_turn_began) {
+  converse("chat", {"a", "b", "c"});
+  Request request = in_session("chat");
+  request.params.on_overflow = OnOverflow::kDropOldest;
+  ASSERT_TRUE(door_.enter(request).ok());
+  EXPECT_EQ(door_.on_overflow(request), std::nullopt) << "no turn has said so";
+  request.on_overflow = OnOverflow::kDropOldest;
+  request.session_turns = {0, 1, 2};
+  request.answers_left_out = 2;
+  held_by("chat", "d");
+  door_.add_turn(request, "d");
+
+  Request next = in_session("chat");
+  ASSERT_TRUE(door_.enter(next).ok());
+  EXPECT_EQ(door_.on_overflow(next), OnOverflow::kDropOldest);
+  next.on_overflow = OnOverflow::kDropOldest;
+  const auto earlier = door_.turns_before(next, OnMissing::kError);
+  ASSERT_TRUE(earlier.ok());
+  EXPECT_EQ(earlier->turns, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(earlier->left_out, (LeftOut{2, 0}));
+  next.on_overflow = OnOverflow::kError;
+  EXPECT_EQ(door_.turns_before(next, OnMissing::kError)->chunks.size(), 4u);
+}
+
+// What is decided about where a session is to begin.
+class SessionPlans : public SessionDoorTest {
+ protected:
+  SessionPlans() {
+    converse("chat", {"a", "b", "c"});
+    say(OnOverflow::kDropOldest, "d");
+  }
+  void say(OnOverflow choice, const std::string& output, size_t left_out = 0) {
+    Request request = in_session("chat");
+    request.params.on_overflow = request.on_overflow = choice;
+    request.session_turns = {0, 1, 2};
+    request.answers_left_out = left_out;
+    ASSERT_TRUE(door_.enter(request).ok());
+    held_by("chat", output);
+    door_.add_turn(request, output);
+  }
+  // The history that ends with this output was tokenized without `turns` turns. Returns whether it
+  // is of use.
+  bool plan(const std::string& output, int64_t turns, std::optional<Error> error = {}) {
+    Reprefill chain;
+    chain.tenant = "alice";
+    chain.chunk_id = output;
+    chain.shorter = {.session = "chat", .begins = {0, 1, 2, 3}, .left_out = {}};
+    wire::EncodeDone done;
+    done.error = std::move(error);
+    done.left_out = LeftOut{turns, 0};
+    door_.plan(chain, done);
+    return chain.shorter->left_out != LeftOut();
+  }
+  std::optional<int64_t> planned() {
+    Request request = in_session("chat");
+    EXPECT_TRUE(door_.enter(request).ok());
+    const auto begin = door_.planned(request);
+    door_.leave(request);
+    return begin;
+  }
+};
+
+TEST_F(SessionPlans, hold_until_a_turn_begins_there) {
+  EXPECT_EQ(planned(), std::nullopt);
+  EXPECT_TRUE(plan("d", 2));
+  EXPECT_EQ(planned(), 2);
+  say(OnOverflow::kDropOldest, "e", 1);
+  EXPECT_EQ(planned(), 2);
+  say(OnOverflow::kDropOldest, "f", 2);
+  EXPECT_EQ(planned(), std::nullopt);
+  EXPECT_FALSE(plan("f", 2)) << "the session begins there already";
+}
+
+TEST_F(SessionPlans, are_given_up_when_a_turn_is_to_have_all) {
+  EXPECT_TRUE(plan("d", 2));
+  say(OnOverflow::kError, "e");
+  EXPECT_EQ(planned(), std::nullopt);
+  EXPECT_FALSE(plan("e", 2)) << "the session leaves out nothing";
+}
+
+TEST_F(SessionPlans, are_for_the_session_that_has_the_turn) {
+  EXPECT_FALSE(plan("another", 2));
+  EXPECT_FALSE(plan("b", 2)) << "that turn is left out itself";
+  EXPECT_FALSE(plan("d", 0));
+  EXPECT_FALSE(plan("d", 2, Error{ErrorCode::kInternal, "", "no"}));
+  EXPECT_TRUE(plan("d", 3));
+  door_.on(client_, {1}, wire::SessionDelete{"chat", false});
+  EXPECT_EQ(planned(), std::nullopt);
+}
+
 TEST_F(SessionDoorTest, a_turn_that_is_gone_is_an_error_unless_it_is_skipped) {
   converse("chat", {"a", "b"});
   removals_.remove(**registry_.find_own("alice", "a"), Removal::kDeleted);
