@@ -167,7 +167,7 @@ std::optional<Ahead> shorten_ahead(const Request& request, const wire::EncodeJob
   if (!drops || whole.follower != "user") return std::nullopt;
   // The new part of this turn's prompt, if its beginning was found; otherwise it is not known.
   const int64_t room = request.prompt_room;
-  const int64_t next = std::clamp(request.prefilled_tokens, room / 4, std::max(room / 3, room / 4));
+  const int64_t next = std::clamp(request.prefilled_tokens, room / 4, room / 3);
   const int64_t history = std::ssize(sampled.sampled_chain);
   if (history + next <= room) return std::nullopt;
   // The shorter history must not evict the one that the next turn may still begin with.

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/actors/scheduler_world.h"
-#include "tests/persist/memory_disk.h"
+#include "tests/actors/durable_test.h"
 
 namespace cascade {
 namespace {
@@ -23,25 +22,9 @@ constexpr size_t kFewPages = 5;  // 320 tokens
 constexpr int64_t kRoom = 320;
 constexpr int kTurns = 18;  // of a conversation that is too long
 
-class Overflow : public ::testing::Test {
+class Overflow : public testing::DurableTest {
  protected:
-  void SetUp() override { start(); }
-  void TearDown() override {
-    world_.reset();
-    store_.reset();
-  }
-  void start() {
-    auto opened = Store::open(disk_, "/state", {});
-    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
-    store_ = *std::move(opened);
-    world_ = std::make_unique<SchedulerWorld>(SchedulerOptions{}, kFewPages, store_.get());
-  }
-  void restart() {
-    world_.reset();
-    disk_.kill();
-    store_.reset();
-    start();
-  }
+  Overflow() : DurableTest({}, kFewPages) {}
 
   static wire::GenerateRequest drops(wire::GenerateRequest request) {
     request.on_overflow = OnOverflow::kDropOldest;
@@ -81,10 +64,6 @@ class Overflow : public ::testing::Test {
   wire::SessionReply session() {
     return world_->one<wire::SessionReply>(world_->send(wire::SessionGet{"trip"}));
   }
-
-  testing::MemoryDisk disk_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<SchedulerWorld> world_;
 };
 
 TEST_F(Overflow, is_an_error_unless_the_request_says_otherwise) {

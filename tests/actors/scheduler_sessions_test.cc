@@ -2,8 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/actors/deletion_traces.h"
-#include "tests/actors/scheduler_world.h"
-#include "tests/persist/memory_disk.h"
+#include "tests/actors/durable_test.h"
 
 namespace cascade {
 namespace {
@@ -16,27 +15,10 @@ using testing::SchedulerWorld;
 using testing::system_text;
 using testing::Traces;
 
-class Sessions : public ::testing::Test {
+class Sessions : public testing::DurableTest {
  protected:
-  void SetUp() override { start(); }
-  void TearDown() override {
-    world_.reset();
-    store_.reset();
-  }
-  void start() {
-    auto opened = Store::open(disk_, "/state", {});
-    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
-    store_ = *std::move(opened);
-    SchedulerOptions options;
-    options.keep_pages = true;
-    world_ = std::make_unique<SchedulerWorld>(options, SchedulerWorld::kPages, store_.get());
-  }
-  void restart() {
-    world_.reset();
-    disk_.kill();
-    store_.reset();
-    start();
-  }
+  Sessions() : DurableTest(testing::keeping_pages()) {}
+
   static wire::GenerateRequest turn(const std::string& question,
                                     const std::string& session = "trip") {
     wire::GenerateRequest request = ask({system_text(kGeographer), query_text(question)});
@@ -49,10 +31,6 @@ class Sessions : public ::testing::Test {
   wire::SessionReply session(const std::string& id = "trip") {
     return world_->one<wire::SessionReply>(world_->send(wire::SessionGet{id}));
   }
-
-  testing::MemoryDisk disk_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<SchedulerWorld> world_;
 };
 
 TEST_F(Sessions, the_turns_so_far_come_before_what_a_request_adds) {

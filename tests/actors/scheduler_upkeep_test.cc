@@ -7,8 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "tests/actors/scheduler_world.h"
-#include "tests/persist/memory_disk.h"
+#include "tests/actors/durable_test.h"
 #include "tests/persist/store_testing.h"
 
 namespace cascade {
@@ -23,27 +22,10 @@ using testing::system_text;
 
 constexpr char kKvFile[] = "/state/kv/00000001.kv";
 
-SchedulerOptions keeping_pages() {
-  SchedulerOptions options;
-  options.keep_pages = true;
-  return options;
-}
-
-class Upkeep : public ::testing::Test {
+class Upkeep : public testing::DurableTest {
  protected:
-  void SetUp() override { start(); }
-  void TearDown() override {
-    world_.reset();
-    store_.reset();
-  }
+  Upkeep() : DurableTest(testing::keeping_pages()) {}
 
-  void start() {
-    auto opened = Store::open(disk_, kStateDir);
-    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
-    store_ = *std::move(opened);
-    world_ =
-        std::make_unique<SchedulerWorld>(keeping_pages(), SchedulerWorld::kPages, store_.get());
-  }
   wire::Final generate(const std::string& question) {
     wire::GenerateRequest request = ask({system_text("Be brief."), query_text(question)});
     request.retain_output = true;
@@ -62,10 +44,6 @@ class Upkeep : public ::testing::Test {
   int64_t pages_on_disk() {
     return world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{})).disk->pages;
   }
-
-  testing::MemoryDisk disk_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<SchedulerWorld> world_;
 };
 
 TEST_F(Upkeep, of_a_healthy_store_finds_nothing_and_says_what_was_read) {

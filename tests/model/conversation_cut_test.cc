@@ -1,5 +1,5 @@
-// What is left out of a conversation that is too long: whole turns first, in jumps, so that most
-// prompts begin as the previous one did.
+// A conversation that is too long leaves out whole turns first, in jumps, so that most prompts
+// begin as the previous one did.
 #include "model/conversation_cut.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ std::string left(const std::string& roles, const LeftOut& cut) {
   return stay;
 }
 
-// What is left out if each message has the size 1.
+// Returns what a conversation leaves out if each of its messages has the size 1.
 LeftOut choose(const std::string& roles, int64_t room, int64_t history_max) {
   const std::vector<MessageSize> sizes(roles.size(), {1, 0});
   return ConversationCuts(conversation(roles)).choose(sizes, {room, history_max});

@@ -196,7 +196,7 @@ TEST(FittedPrompt, thoughts_count_where_the_template_keeps_them) {
   EXPECT_LE(std::ssize(prompt->prompt.token_ids), 400 / 2 + 60) << "it was counted at once";
 }
 
-// What is left out does not depend on how the newest turn looks.
+// The form of the newest turn does not change what is left out.
 TEST(FittedPrompt, an_agents_prompts_begin_as_the_one_before) {
   Messages messages = long_chat(1);
   LeftOut before;

@@ -12,7 +12,7 @@
 
 namespace cascade {
 
-// What the room depends on.
+// The state that the room depends on.
 struct RoomSources {
   const ChainIndex& index;
   Tenants& tenants;

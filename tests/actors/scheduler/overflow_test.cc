@@ -1,4 +1,4 @@
-// What a request loses with the turns that are left out, without a model.
+// A request loses messages and parents with the turns that it leaves out.
 #include "actors/scheduler/overflow.h"
 
 #include <gtest/gtest.h>

@@ -142,7 +142,7 @@ TEST_F(SessionDoorTest, a_session_that_drops_turns_goes_on_where_its_last_turn_b
   EXPECT_EQ(door_.turns_before(next, OnMissing::kError)->chunks.size(), 4u);
 }
 
-// What is decided about where a session is to begin.
+// A session plans where its prompts are to begin.
 class SessionPlans : public SessionDoorTest {
  protected:
   SessionPlans() {
