@@ -14,6 +14,7 @@
 #include "model/fitted_prompt.h"
 #include "model/grammar/compile.h"
 #include "model/grammar/vocabulary.h"
+#include "model/retrieval.h"
 
 namespace cascade {
 namespace {
@@ -121,6 +122,20 @@ Status forward(Engine& engine, const wire::PrefillJob& job, const Slice& slice, 
   return computed;
 }
 
+// Encodes a prompt with what is brought back of earlier turns, if the job says how much.
+Result<EncodedPrompt> encode_with_retrieved(const ConversationContext& context,
+                                            const wire::EncodeJob& job, wire::EncodeDone& done) {
+  if (!job.retrieval) return encode_prompt(context, job.messages, job.goes_on);
+  ASSIGN_OR_RETURN(
+      RetrievedText retrieved,
+      retrieve(context.tokenizer, job.messages, job.retrieval->turns, job.retrieval->tokens_max));
+  std::vector<ChatMessage> messages = job.messages;
+  if (!retrieved.from.empty()) put_before_question(retrieved, messages);
+  done.retrieved = std::move(retrieved.from);
+  done.retrieved_text = std::move(retrieved.text);
+  return encode_prompt(context, messages, job.goes_on);
+}
+
 // Encodes a prompt, which leaves out old turns if the job says how much room there is.
 Status put_prompt(const ConversationContext& context, const wire::EncodeJob& job,
                   wire::EncodeDone& done) {
@@ -130,7 +145,7 @@ Status put_prompt(const ConversationContext& context, const wire::EncodeJob& job
                                            job.preferred.value_or(LeftOut())));
     if (fitted.left_out != LeftOut()) done.left_out = fitted.left_out;
   } else {
-    ASSIGN_OR_RETURN(fitted.prompt, encode_prompt(context, job.messages, job.goes_on));
+    ASSIGN_OR_RETURN(fitted.prompt, encode_with_retrieved(context, job, done));
   }
   done.token_ids = std::move(fitted.prompt.token_ids);
   done.generation_prefix = std::move(fitted.prompt.generation_prefix);

@@ -41,6 +41,9 @@ wire::StoredChain answer_to(const wire::ReadChain&) {
 wire::StoreFound answer_to(const wire::StoreSearch&) {
   return {};
 }
+wire::StoreRanked answer_to(const wire::StoreRank&) {
+  return {};
+}
 wire::StoreChecked answer_to(const wire::StoreCheck&) {
   return {};
 }

@@ -47,6 +47,27 @@ void refuse_unwritten(wire::Message& answer) {
   if (state != nullptr && !state->error) state->error = error;
 }
 
+// The tokens of the chain that ends with the page. They are read from its end to its beginning,
+// since a page knows the page before it. Empty if a page is missing.
+std::vector<int32_t> tokens_of_pages(KvStore& pages_on_disk, Digest key) {
+  std::vector<std::vector<int32_t>> pages;
+  std::optional<int64_t> position;
+  while (true) {
+    auto page = pages_on_disk.find(key);
+    if (!page.ok() || !*page || (position && (*page)->header.position != *position)) return {};
+    const KvPageHeader& header = (*page)->header;
+    position = header.position - kPageTokens;
+    pages.emplace_back(header.token_ids.begin(), header.token_ids.end());
+    if (header.position == 0) break;
+    key = header.parent;
+  }
+  std::vector<int32_t> tokens;
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
+    tokens.insert(tokens.end(), page->begin(), page->end());
+  }
+  return tokens;
+}
+
 }  // namespace
 
 void StoreActor::handle(const std::vector<wire::Message>& batch, const Send& send) {
@@ -293,7 +314,7 @@ void StoreActor::work(const wire::ReadChain& read, const Send& send) {
       chain.begin = (*stored)->begin;
       chain.attention = (*stored)->attention;
     } else if (!read.key.empty()) {
-      chain.token_ids = tokens_of_pages(message_digest(read.key));
+      chain.token_ids = tokens_of_pages(durable_->kv(), message_digest(read.key));
       const auto last = durable_->kv().find(message_digest(read.key));
       if (last.ok() && *last) {
         chain.tenant = (*last)->header.tenant;
@@ -302,27 +323,6 @@ void StoreActor::work(const wire::ReadChain& read, const Send& send) {
     }
   }
   send(std::move(chain));
-}
-
-// The tokens of the chain that ends with the page. They are read from its end to its beginning,
-// since a page knows the page before it. Empty if a page is missing.
-std::vector<int32_t> StoreActor::tokens_of_pages(Digest key) {
-  std::vector<std::vector<int32_t>> pages;
-  std::optional<int64_t> position;
-  while (true) {
-    auto page = durable_->kv().find(key);
-    if (!page.ok() || !*page || (position && (*page)->header.position != *position)) return {};
-    const KvPageHeader& header = (*page)->header;
-    position = header.position - kPageTokens;
-    pages.emplace_back(header.token_ids.begin(), header.token_ids.end());
-    if (header.position == 0) break;
-    key = header.parent;
-  }
-  std::vector<int32_t> tokens;
-  for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
-    tokens.insert(tokens.end(), page->begin(), page->end());
-  }
-  return tokens;
 }
 
 void StoreActor::work(const wire::StoreSearch& search, const Send& send) {
@@ -341,6 +341,23 @@ void StoreActor::work(const wire::StoreSearch& search, const Send& send) {
   } else {
     for (SearchHit& hit : *hits)
       answer.found.push_back({std::move(hit.id), std::move(hit.snippet)});
+  }
+  send(std::move(answer));
+}
+
+void StoreActor::work(const wire::StoreRank& rank, const Send& send) {
+  wire::StoreRanked answer;
+  answer.job = rank.job;
+  if (durable_ == nullptr) {
+    answer.error = unsupported("question", "there is no search index without a state directory");
+    return send(std::move(answer));
+  }
+  auto best = durable_->chunks().rank(rank.tenant, rank.question, rank.ids,
+                                      static_cast<size_t>(rank.limit));
+  if (!best.ok()) {
+    answer.error = best.error();
+  } else {
+    answer.ids = *std::move(best);
   }
   send(std::move(answer));
 }

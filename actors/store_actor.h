@@ -80,6 +80,7 @@ class StoreActor {
   void work(const wire::RemovePages& remove, const Send& send);
   void work(const wire::ReadChain& read, const Send& send);
   void work(const wire::StoreSearch& search, const Send& send);
+  void work(const wire::StoreRank& rank, const Send& send);
   void work(const wire::StoreCheck& check, const Send& send);
   void work(const wire::StoreBackup& backup, const Send& send);
   bool checking() const { return upkeep_ && upkeep_->busy(); }
@@ -93,7 +94,6 @@ class StoreActor {
                 std::vector<std::string>& removed, const Send& send);
   Result<bool> make_room(uint64_t bytes, const Digest& kept, std::vector<std::string>& removed,
                          const Send& send);
-  std::vector<int32_t> tokens_of_pages(Digest key);
   Status note(const wire::PageUses& uses, const std::vector<wire::PageOwner>& owners);
   Status commit(const Send& send);
   void tell_forgotten(const Send& send);

@@ -92,6 +92,8 @@ struct GenerationRecord {
   Approximation approximation = Approximation::kNone;
   // What its prompt lacked of the conversation, for lack of room; absent: nothing.
   std::optional<LeftOut> left_out = {};
+  // What it had again of that; empty: nothing.
+  std::vector<Retrieved> retrieved = {};
   bool operator==(const GenerationRecord&) const = default;
 };
 

@@ -6,9 +6,10 @@
 namespace cascade {
 namespace {
 
-constexpr EnumTable<OnOverflow, 2> kOnOverflow = {{
+constexpr EnumTable<OnOverflow, 3> kOnOverflow = {{
     {OnOverflow::kError, "error"},
     {OnOverflow::kDropOldest, "drop_oldest"},
+    {OnOverflow::kRetrieve, "retrieve"},
 }};
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace cascade {
@@ -11,10 +12,16 @@ namespace cascade {
 enum class OnOverflow {
   kError,       // the request is refused
   kDropOldest,  // the oldest turns are left out of the prompt
+  kRetrieve,    // the same, and the parts of them that answer the newest question are brought back
 };
 
-std::string_view to_string(OnOverflow choice);  // "error", "drop_oldest"
+std::string_view to_string(OnOverflow choice);  // "error", "drop_oldest", "retrieve"
 std::optional<OnOverflow> on_overflow_from_string(std::string_view name);
+
+// Whether a conversation without room leaves out its oldest turns.
+constexpr bool leaves_out(OnOverflow choice) {
+  return choice != OnOverflow::kError;
+}
 
 // What was left out of a prompt, counted from the beginning of the conversation; system prompts do
 // not count. A *turn* is a message of the user and all that follows up to the user's next one. A
@@ -23,6 +30,21 @@ struct LeftOut {
   int64_t turns = 0;  // whole turns
   int64_t steps = 0;  // the oldest steps of the turn after these, whose question stays
   auto operator<=>(const LeftOut&) const = default;
+};
+
+// A turn that was left out of a prompt, as text.
+struct EarlierTurn {
+  std::string chunk_id;  // of its output; empty if the conversation names no output for it
+  std::string question;  // what the user said; may be empty
+  std::string answer;
+  bool operator==(const EarlierTurn&) const = default;
+};
+
+// What a prompt has again of a turn that was left out.
+struct Retrieved {
+  std::string chunk_id;  // as in EarlierTurn
+  int64_t tokens = 0;    // about: its text, counted by itself
+  bool operator==(const Retrieved&) const = default;
 };
 
 }  // namespace cascade

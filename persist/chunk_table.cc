@@ -5,23 +5,23 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
+#include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "persist/chunk_checksum.h"
+#include "persist/retrieved_column.h"
+#include "persist/search_expression.h"
 #include "persist/search_levels.h"
 #include "persist/snippet.h"
 
 namespace cascade {
 namespace {
 
-constexpr size_t kSearchWordsMax = 32;
 constexpr int64_t kSnippetFromMax = 262'144;  // characters at the beginning of a text
-constexpr size_t kSearchBytesMax = 1024;
-constexpr std::string_view kSpaces("\0\t\n\v\f\r ", 7);
 // How many rows of damaged pages are skipped one by one; some may not even exist.
 constexpr int kSalvageProbesMax = 20'000;
 // How many pages of the search index one step merges: some milliseconds of work.
@@ -33,8 +33,8 @@ constexpr char kPut[] =
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, "
-    "client_data, token_ids, approximation, left_out_turns, left_out_steps) "
-    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "client_data, token_ids, approximation, left_out_turns, left_out_steps, retrieved) "
+    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT(tenant, id) DO UPDATE SET type=excluded.type, published=excluded.published, "
     "pinned=excluded.pinned, name=excluded.name, created_us=excluded.created_us, "
     "last_used_us=excluded.last_used_us, expires_us=excluded.expires_us, hits=excluded.hits, "
@@ -51,7 +51,7 @@ constexpr char kPut[] =
     "checksum=excluded.checksum, text=excluded.text, query_text=excluded.query_text, "
     "raw_text=excluded.raw_text, client_data=excluded.client_data, token_ids=excluded.token_ids, "
     "approximation=excluded.approximation, left_out_turns=excluded.left_out_turns, "
-    "left_out_steps=excluded.left_out_steps "
+    "left_out_steps=excluded.left_out_steps, retrieved=excluded.retrieved "
     "RETURNING number";
 constexpr char kLoad[] =
     "SELECT number, tenant, id, type, published, pinned, name, created_us, last_used_us, "
@@ -59,8 +59,8 @@ constexpr char kLoad[] =
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, client_data, "
-    "token_ids, approximation, left_out_turns, left_out_steps FROM chunks WHERE number >= ? ORDER "
-    "BY number";
+    "token_ids, approximation, left_out_turns, left_out_steps, retrieved FROM chunks "
+    "WHERE number >= ? ORDER BY number";
 
 Blob as_blob(const std::vector<int32_t>& token_ids) {
   return {reinterpret_cast<const uint8_t*>(token_ids.data()), token_ids.size() * sizeof(int32_t)};
@@ -87,7 +87,8 @@ void bind(Query& query, const Chunk& chunk) {
              made.presence_penalty, made.frequency_penalty, made.seed, made.max_tokens,
              made.logit_bias_count, made.finish_reason, chunk_checksum(chunk), chunk.text,
              chunk.query_text, chunk.raw_text, chunk.client_data, as_blob(chunk.token_ids),
-             to_string(made.approximation), left_out.turns, left_out.steps);
+             to_string(made.approximation), left_out.turns, left_out.steps,
+             retrieved_column(made.retrieved));
 }
 
 // A row as it is stored.
@@ -159,6 +160,7 @@ Row read_row(const Query& query) {
   left_out.turns = integer();
   left_out.steps = integer();
   if (left_out != LeftOut()) made.left_out = left_out;
+  made.retrieved = retrieved_from_column(text());
   return row;
 }
 
@@ -259,37 +261,6 @@ bool correct_counters(Row& row) {
 
 std::string row_name(const Row& row) {
   return "chunk row " + std::to_string(row.number);
-}
-
-std::string quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c != '\0') quoted += c;
-    if (c == '"') quoted += c;
-  }
-  return quoted + '"';
-}
-
-// An FTS5 expression for chunks with the words of `query` that the tenant can possibly see; nullopt
-// for no words, or too many words or bytes. The chunks' rows decide what it may really see.
-std::optional<std::string> match_expression(std::string_view tenant, std::string_view query) {
-  if (query.size() > kSearchBytesMax) return std::nullopt;
-  std::string words;
-  size_t count = 0;
-  size_t begin = 0;
-  while (begin < query.size()) {
-    const size_t end = std::min(query.find_first_of(kSpaces, begin), query.size());
-    if (end > begin) words += " " + quoted(query.substr(begin, end - begin));
-    count += end > begin;
-    begin = end + 1;
-  }
-  if (count == 0 || count > kSearchWordsMax) return std::nullopt;
-  // A tenant's name may consist of characters that make no words: then only the rows decide.
-  const bool has_words = std::ranges::any_of(
-      tenant, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
-  const std::string whose =
-      has_words ? "(tenant : " + quoted(tenant) + " OR published : \"1\") AND " : "";
-  return whose + "{name text query_text} : (" + words + ")";
 }
 
 }  // namespace
@@ -427,7 +398,7 @@ Result<size_t> ChunkTable::repair() {
 
 Result<std::vector<SearchHit>> ChunkTable::search(std::string_view tenant, std::string_view query,
                                                   size_t limit) {
-  const auto expression = match_expression(tenant, query);
+  const auto expression = all_words(tenant, query);
   if (!expression) {
     return invalid_argument("query", "must have 1 to " + std::to_string(kSearchWordsMax) +
                                          " words and at most " + std::to_string(kSearchBytesMax) +
@@ -445,6 +416,44 @@ Result<std::vector<SearchHit>> ChunkTable::search(std::string_view tenant, std::
     ASSIGN_OR_RETURN(const bool more, found.next());
     if (!more) return hits;
     hits.push_back({found.text(0), snippet_of(found.text(1), query)});
+  }
+}
+
+Result<std::vector<std::string>> ChunkTable::rank(std::string_view tenant,
+                                                  std::string_view question,
+                                                  const std::vector<std::string>& ids,
+                                                  size_t limit) {
+  std::vector<std::string> best;
+  const auto expression = any_word(tenant, question);
+  if (!expression) return best;
+  const std::string names =
+      nlohmann::json(ids).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // The search looks only at the rows between these, which were mostly added one after the other.
+  int64_t from = 0, to = std::numeric_limits<int64_t>::max();
+  {
+    ASSIGN_OR_RETURN(Query range, database_.query("SELECT count(*), min(number), max(number) "
+                                                  "FROM chunks WHERE tenant = ? AND id IN "
+                                                  "(SELECT value FROM json_each(?))"));
+    range.bind(tenant, names);
+    ASSIGN_OR_RETURN(const bool counted, range.next());
+    const bool knows_all = counted && range.integer(0) == std::ssize(ids);
+    if (knows_all) from = range.integer(1);
+    if (knows_all) to = range.integer(2);
+  }
+  ASSIGN_OR_RETURN(
+      Query found,
+      database_.query(
+          "SELECT c.id FROM chunk_search JOIN chunks c ON c.number = chunk_search.rowid "
+          "WHERE chunk_search MATCH ? AND chunk_search.rowid BETWEEN ? AND ? "
+          "AND (c.tenant = ? OR c.published = 1) "
+          "AND c.id IN (SELECT value FROM json_each(?)) "
+          // The columns tenant and published do not count.
+          "ORDER BY bm25(chunk_search, 0, 0, 1, 1, 1), c.number DESC LIMIT ?"));
+  found.bind(*expression, from, to, tenant, names, static_cast<int64_t>(limit));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, found.next());
+    if (!more) return best;
+    best.push_back(found.text(0));
   }
 }
 

@@ -233,8 +233,13 @@ ALTER TABLE chunks ADD COLUMN left_out_turns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE chunks ADD COLUMN left_out_steps INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3,
-                                       kVersion4, kVersion5, kVersion6};
+// What prompts had again of what they lacked: earlier programs brought nothing back.
+constexpr char kVersion7[] = R"sql(
+ALTER TABLE chunks ADD COLUMN retrieved TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
+                                       kVersion5, kVersion6, kVersion7};
 
 Status migrate_step(Database& database, const char* statements, int64_t to) {
   return database.change([&]() -> Status {

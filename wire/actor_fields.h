@@ -14,6 +14,19 @@ void fields(A& a, M& m) {
 template <class A, Is<Stop> M>
 void fields(A&, M&) {}
 
+template <class A, Is<EarlierTurn> M>
+void fields(A& a, M& m) {
+  a.required("chunk_id", m.chunk_id);
+  a.required("question", m.question);
+  a.required("answer", m.answer);
+}
+
+template <class A, Is<Retrieval> M>
+void fields(A& a, M& m) {
+  a.required("turns", m.turns);
+  a.required("tokens_max", m.tokens_max);
+}
+
 template <class A, Is<EncodeJob> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
@@ -32,6 +45,7 @@ void fields(A& a, M& m) {
   a.optional("room", m.room);
   a.optional("preferred", m.preferred);
   a.optional("next_tokens", m.next_tokens);
+  a.optional("retrieval", m.retrieval);
 }
 
 template <class A, Is<EncodeDone> M>
@@ -44,6 +58,8 @@ void fields(A& a, M& m) {
   a.required("inside_think", m.inside_think);
   a.optional("text", m.text);
   a.optional("left_out", m.left_out);
+  a.optional("retrieved", m.retrieved);
+  a.optional("retrieved_text", m.retrieved_text);
 }
 
 template <class A, Is<Constraint> M>

@@ -25,6 +25,12 @@ struct ActorHello {
 // Ask the actor to return from run().
 struct Stop {};
 
+// What was left out of a prompt, and how many tokens of it may be brought back.
+struct Retrieval {
+  std::vector<EarlierTurn> turns;  // oldest first
+  int64_t tokens_max = 0;
+};
+
 // scheduler -> prefill: what to tokenize. Answered with EncodeDone.
 struct EncodeJob {
   uint64_t job = 0;
@@ -49,6 +55,8 @@ struct EncodeJob {
   std::optional<int64_t> room{};
   std::optional<LeftOut> preferred{};    // kPrompt: left out, if the rest fits then
   std::optional<int64_t> next_tokens{};  // kHistory: what the next prompt will add
+  // kPrompt, without `room`: what answers the newest question best is put before it.
+  std::optional<Retrieval> retrieval{};
 };
 
 struct EncodeDone {
@@ -62,6 +70,9 @@ struct EncodeDone {
   bool inside_think = false;
   std::string text;                   // show_text: the prompt before it was tokenized
   std::optional<LeftOut> left_out{};  // with `room`: absent if nothing was left out
+  // With `retrieval`: what was brought back, and the text that was put before the question.
+  std::vector<Retrieved> retrieved{};
+  std::string retrieved_text{};
 };
 
 // The form that an answer must have, and how much of the answer exists already.

@@ -34,6 +34,12 @@ void fields(A& a, M& m) {
   a.required("steps", m.steps);
 }
 
+template <class A, Is<Retrieved> M>
+void fields(A& a, M& m) {
+  a.required("chunk_id", m.chunk_id);
+  a.required("tokens", m.tokens);
+}
+
 template <class A, Is<GenerationRecord> M>
 void fields(A& a, M& m) {
   a.required("temperature", m.temperature);
@@ -50,6 +56,7 @@ void fields(A& a, M& m) {
   a.optional("logit_bias_count", m.logit_bias_count);
   a.optional("approximation", m.approximation);
   a.optional("left_out", m.left_out);
+  a.optional("retrieved", m.retrieved);
 }
 
 template <class A, Is<ChatMessage> M>

@@ -30,7 +30,7 @@ using AnyMessage = std::variant<
     PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck, StoreChecked,
     StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete, StorePolicy,
     StoredSettings, ClientGone, LeasePages, PagesLeased, ReleaseLeases, StoreState, StateStored,
-    LoadState, StateLoaded, StatesForgotten>;
+    LoadState, StateLoaded, StatesForgotten, StoreRank, StoreRanked>;
 
 template <class M, class T>
 inline constexpr size_t kTypeIn = 0;

@@ -154,6 +154,8 @@ void fields(A& a, M& m) {
   a.optional("attention", m.attention);
   a.optional("approximation", m.approximation);
   a.optional("left_out", m.left_out);
+  a.optional("retrieved", m.retrieved);
+  a.optional("retrieved_text", m.retrieved_text);
 }
 
 template <class A, Is<ChunkReply> M>
@@ -290,6 +292,7 @@ void fields(A& a, M& m) {
   a.required("turns", m.turns);
   a.optional("on_overflow", m.on_overflow);
   a.optional("left_out_turns", m.left_out_turns);
+  a.optional("retrieved", m.retrieved);
 }
 
 template <class A, Is<SessionListReply> M>

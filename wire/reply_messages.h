@@ -169,6 +169,10 @@ struct Final {
   Approximation approximation = Approximation::kNone;
   // What the prompt lacks because the conversation was longer than its room; absent: nothing.
   std::optional<LeftOut> left_out{};
+  // What was brought back of that, and the text with it, which the prompt has before the newest
+  // question.
+  std::vector<Retrieved> retrieved{};
+  std::string retrieved_text{};
 };
 
 struct ChunkReply {
@@ -304,6 +308,7 @@ struct SessionInfo {
   std::optional<OnOverflow> on_overflow{};  // of turns that name none; absent: error
   // Turns before this number are left out of its prompts; absent: none are.
   std::optional<int64_t> left_out_turns{};
+  std::vector<Retrieved> retrieved{};  // what the newest turn's prompt had again of these
 };
 
 struct SessionListReply {

@@ -237,6 +237,22 @@ void fields(A& a, M& m) {
   a.required("found", m.found);
 }
 
+template <class A, Is<StoreRank> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("tenant", m.tenant);
+  a.required("question", m.question);
+  a.required("ids", m.ids);
+  a.required("limit", m.limit);
+}
+
+template <class A, Is<StoreRanked> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.optional("error", m.error);
+  a.required("ids", m.ids);
+}
+
 template <class A, Is<StoreAck> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);

@@ -265,6 +265,20 @@ struct StoreFound {
   std::vector<FoundChunk> found;
 };
 
+// scheduler -> store: which of these chunks have words of `question`? Answered with StoreRanked.
+struct StoreRank {
+  uint64_t job = 0;
+  std::string tenant;
+  std::string question;
+  std::vector<std::string> ids;
+  int32_t limit = 0;
+};
+struct StoreRanked {
+  uint64_t job = 0;
+  std::optional<Error> error;
+  std::vector<std::string> ids;  // the best first, at most `limit`
+};
+
 // scheduler -> store: verify everything, a part at a time. Answered with StoreChecked. Pages that a
 // repair forgets come in PagesForgotten messages.
 struct StoreCheck {

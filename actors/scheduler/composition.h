@@ -35,6 +35,7 @@ struct Earlier {
   std::vector<wire::MissingChunk> missing = {};
   LeftOut left_out = {};            // what the conversation had before all these
   std::vector<int64_t> turns = {};  // of a session: the number of each turn in `chunks`
+  std::vector<std::string> outputs_left_out = {};  // of a session: those of `left_out`
 };
 
 // Returns the conversation that ends with an output: the chunks that the output's request named,

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "actors/scheduler/earlier_turns.h"
 #include "actors/scheduler/prompt_size.h"
 #include "model/conversation_cut.h"
 
@@ -101,6 +102,7 @@ int64_t bytes_after(const Request& request, const LeftOut& cut) {
 void leave_out(const LeftOut& cut, ChunkRegistry& registry, Request& request) {
   if (cut == LeftOut()) return;
   const ConversationCuts cuts(request.messages);
+  note_left_out(cuts, cut, request);
   drop_parents(cuts, cut, registry, request);
   std::vector<std::pair<std::string, size_t>> answers;
   size_t message = 0, gone = 0;
@@ -163,11 +165,12 @@ bool is_mostly_computed(const Request& request, const std::deque<Reprefill>& que
 std::optional<Ahead> shorten_ahead(const Request& request, const wire::EncodeJob& whole,
                                    const Reprefill& sampled, std::optional<int64_t> planned,
                                    int64_t memory_tokens) {
-  const bool drops = request.session_taken && request.on_overflow == OnOverflow::kDropOldest;
+  const bool drops = request.session_taken && leaves_out(request.on_overflow);
   if (!drops || whole.follower != "user") return std::nullopt;
   // The new part of this turn's prompt, if its beginning was found; otherwise it is not known.
   const int64_t room = request.prompt_room;
-  const int64_t next = std::clamp(request.prefilled_tokens, room / 4, room / 3);
+  const int64_t brought_back = request.earlier.where.end - request.earlier.where.begin;
+  const int64_t next = std::clamp(request.prefilled_tokens - brought_back, room / 4, room / 3);
   const int64_t history = std::ssize(sampled.sampled_chain);
   if (history + next <= room) return std::nullopt;
   // The shorter history must not evict the one that the next turn may still begin with.

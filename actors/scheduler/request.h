@@ -42,6 +42,13 @@ struct TextUse {
   bool is_output = false;  // the pages of its question, before it, are forgotten with it
 };
 
+// The turns that a prompt lacks, of a request that retrieves.
+struct EarlierTurns {
+  std::vector<std::string> outputs;  // those that are known without looking further
+  std::vector<EarlierTurn> texts;    // turns that no output stands for, oldest first
+  TokenSpan where = {0, 0};          // where the prompt has what was brought back
+};
+
 struct Request {
   uint64_t handle = 0;  // names it in jobs
   Client client;
@@ -69,9 +76,15 @@ struct Request {
   size_t answers_left_out = 0;  // that were removed from the front of `answers`
   // The most tokens that its prompt may have; 0: no turns may be left out.
   int64_t prompt_room = 0;
-  LeftOut left_out;             // of the conversation
-  std::string begun;            // the assistant's text that the answer goes on with
-  bool begun_verbatim = false;  // as in ChatMessage
+  LeftOut left_out;  // of the conversation
+  // If it retrieves: the most tokens that may be brought back, besides prompt_room.
+  int64_t retrieved_max = 0;
+  EarlierTurns earlier;
+  std::optional<wire::Retrieval> retrieval;  // set once it was decided what to choose from
+  std::vector<Retrieved> retrieved;          // as in Final
+  std::string retrieved_text;                // as in Final
+  std::string begun;                         // the assistant's text that the answer goes on with
+  bool begun_verbatim = false;               // as in ChatMessage
   std::vector<int32_t> prompt;
   std::vector<TextUse> texts;  // the chunks' texts in the prompt
   std::string generation_prefix;

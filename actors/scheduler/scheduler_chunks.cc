@@ -62,7 +62,7 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   job.job = jobs_.next();
   job.mode = wire::EncodeJob::Mode::kText;
   job.raw = entry->chunk.text;
-  encoding_puts_.put(job.job, {{}, {}, entry->chunk});
+  encoding_.puts.put(job.job, {{}, {}, entry->chunk});
   outbox_.send(Actor::kPrefill, std::move(job));
   return entry->chunk.id;
 }
@@ -109,7 +109,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
         client, id, invalid_argument("type", "only generate with retain_output makes outputs"));
   }
   const auto whose = [](const auto& job) { return job.second.chunk.tenant; };
-  if (!may_begin(encoding_puts_.all(), options_.chunk_puts_max, client.tenant, whose)) {
+  if (!may_begin(encoding_.puts.all(), options_.chunk_puts_max, client.tenant, whose)) {
     return outbox_.reply_error(client, id,
                                resource_exhausted("", "too many chunks are being registered"), 100);
   }
@@ -130,7 +130,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
   encode.job = jobs_.next();
   encode.mode = wire::EncodeJob::Mode::kText;
   encode.raw = job.chunk.text;
-  encoding_puts_.put(encode.job, std::move(job));
+  encoding_.puts.put(encode.job, std::move(job));
   outbox_.send(Actor::kPrefill, std::move(encode));
 }
 

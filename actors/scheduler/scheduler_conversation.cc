@@ -17,7 +17,7 @@ OnMissing on_missing(const Request& request) {
 Result<LeftOut> fit_text_bytes(const ModelConfig& config, Request& request) {
   const int64_t bytes_max = text_bytes_max(config);
   LeftOut cut;
-  if (request.on_overflow == OnOverflow::kDropOldest) cut = cut_by_bytes(request, bytes_max);
+  if (leaves_out(request.on_overflow)) cut = cut_by_bytes(request, bytes_max);
   const int64_t bytes = bytes_after(request, cut);
   if (bytes <= bytes_max) return cut;
   return too_many_bytes(request, bytes, bytes_max, config.context_tokens_max);
@@ -25,7 +25,7 @@ Result<LeftOut> fit_text_bytes(const ModelConfig& config, Request& request) {
 
 // How much text a composition may have. What is left out may be more than a prompt may have.
 int64_t composed_bytes_max(const ModelConfig& config, const Request& request) {
-  const bool may_drop = request.on_overflow == OnOverflow::kDropOldest;
+  const bool may_drop = leaves_out(request.on_overflow);
   return 2 * (may_drop ? static_cast<int64_t>(wire::kTextBytesMax) : text_bytes_max(config));
 }
 
@@ -55,6 +55,7 @@ Status SchedulerCore::compose_chunks(Request& request) {
   request.answers = std::move(composition.answers);
   request.session_turns = std::move(earlier.turns);
   request.left_out = earlier.left_out;
+  request.earlier.outputs = std::move(earlier.outputs_left_out);
   if (request.on_overflow == OnOverflow::kError) keep_.pins.heal_from(request);
   ASSIGN_OR_RETURN(const LeftOut cut, fit_text_bytes(model_.config, request));
   auto next = composition.new_chunks.begin();
@@ -119,7 +120,7 @@ Status SchedulerCore::take_messages(Request& request) {
     const auto first = registry_.find(tenant, params.parents.front());
     if (first.ok()) request.left_out = (*first)->chunk.generation.left_out.value_or(LeftOut());
   }
-  if (request.on_overflow == OnOverflow::kDropOldest) {
+  if (leaves_out(request.on_overflow)) {
     find_answers(params.parents, registry_, request);
   }
   ASSIGN_OR_RETURN(const LeftOut cut, fit_text_bytes(model_.config, request));

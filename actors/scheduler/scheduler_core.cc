@@ -258,6 +258,8 @@ void SchedulerCore::on_answer(wire::Message message) {
           doors_.upkeep.on(std::move(answer));
         } else if constexpr (requires { doors_.search.on(std::move(answer)); }) {
           doors_.search.on(std::move(answer));
+        } else if constexpr (requires { encoding_.retrievals.on(std::move(answer)); }) {
+          encoding_.retrievals.on(std::move(answer));
         }
       },
       std::move(message));

@@ -30,6 +30,7 @@
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/request_admission.h"
 #include "actors/scheduler/request_table.h"
+#include "actors/scheduler/retrievals.h"
 #include "actors/scheduler/scheduler_load.h"
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
@@ -214,6 +215,13 @@ class SchedulerCore {
     StatusDoor status;
   };
 
+  // What is tokenized, and what is brought back before that. Members lose their jobs in this order.
+  struct Encoding {
+    PendingJobs<EncodingRequest> requests;
+    PendingJobs<ChunkPutJob> puts;
+    Retrievals retrievals;
+  };
+
   // The one job that is computed, what the planner knows of earlier jobs, and what chains begin
   // with. Members lose their jobs in this order.
   struct Compute {
@@ -255,9 +263,10 @@ class SchedulerCore {
       .caches = {index_, pool_, arena_, compute_.states},
       .speed = SpeedEstimate(attention_growth(model_.config), model_.config.layers),
       .prompt_budget = PromptBudget(options_.planner)};
-  PendingJobs<EncodingRequest> encoding_requests_{
-      jobs_, {Actor::kPrefill}, lose<EncodingRequest>()};
-  PendingJobs<ChunkPutJob> encoding_puts_{jobs_, {Actor::kPrefill}, lose<ChunkPutJob>()};
+  Encoding encoding_{.requests = {jobs_, {Actor::kPrefill}, lose<EncodingRequest>()},
+                     .puts = {jobs_, {Actor::kPrefill}, lose<ChunkPutJob>()},
+                     .retrievals = {jobs_, outbox_, registry_, requests_,
+                                    [this](Request& request) { encode_request(request); }}};
   TextDoor text_door_{model_, clock_, jobs_, outbox_, options_.chunk_puts_max};
   MetadataWriter metadata_;
   Disk disk_;

@@ -4,6 +4,7 @@
 
 #include "actors/scheduler/answer_limits.h"
 #include "actors/scheduler/disk/conversation_room.h"
+#include "actors/scheduler/earlier_turns.h"
 #include "actors/scheduler/overflow.h"
 #include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/request_chain.h"
@@ -25,6 +26,9 @@ namespace {
 constexpr size_t kMessagesMax = 65'536;
 // The largest number of chunks: each is looked for in the texts of the others.
 constexpr size_t kChunksMax = 4096;
+// What is brought back of earlier turns has at most this part of the prompt's room. It is prefilled
+// anew in each turn, while the history before it is found.
+constexpr int64_t kRetrievedDivisor = 8;
 
 Status check_count(const char* field, size_t count, size_t limit) {
   if (count <= limit) return {};
@@ -198,6 +202,7 @@ void SchedulerCore::encode_request(Request& request) {
     if (job.token_ids.empty()) job.raw = *request.params.prompt;
   } else {
     job.messages = request.messages;
+    job.retrieval = request.retrieval;
     job.goes_on = request.params.continue_final_message.value_or(false);
     if (job.goes_on) {
       job.messages.push_back({.role = "assistant",
@@ -205,12 +210,16 @@ void SchedulerCore::encode_request(Request& request) {
                               .reasoning = {},
                               .verbatim = request.begun_verbatim});
     }
-    if (request.on_overflow == OnOverflow::kDropOldest) {
+    if (leaves_out(request.on_overflow) && !job.retrieval) {
       request.prompt_room = conversation_room(
           {index_, tenants_, disk_.room, disk_.spills, registry_,
            static_cast<int64_t>(pool_.page_count()), model_.config.context_tokens_max,
            options_.planner.slice_tokens_max, options_.max_tokens_default},
           request);
+      if (request.on_overflow == OnOverflow::kRetrieve) {
+        request.retrieved_max = request.prompt_room / kRetrievedDivisor;
+        request.prompt_room -= request.retrieved_max;
+      }
       job.room = request.prompt_room;
       const std::optional<int64_t> planned = doors_.sessions.planned(request);
       if (planned && is_mostly_computed(request, idle_.queue())) {
@@ -222,14 +231,14 @@ void SchedulerCore::encode_request(Request& request) {
                                                         : wire::EncodeJob::Mode::kHistory;
     }
   }
-  encoding_requests_.put(job.job, {request.handle});
+  encoding_.requests.put(job.job, {request.handle});
   const int64_t bytes = prompt_bytes(request);
   admission_.count(request, {1, bytes / kBytesPerToken, bytes});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::on(wire::EncodeDone&& done) {
-  if (const auto encoded = encoding_requests_.take(done.job)) {
+  if (const auto encoded = encoding_.requests.take(done.job)) {
     if (Request* request = requests_.find(encoded->handle)) prompt_ready(*request, std::move(done));
     return;
   }
@@ -241,7 +250,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
   if (auto history = idle_.take_tokenized(done.job)) {
     if (history->shorter) doors_.sessions.plan(*history, done);
     keep_.reprefills.tokenized(*std::move(history), std::move(done));
-  } else if (auto put = encoding_puts_.take(done.job)) {
+  } else if (auto put = encoding_.puts.take(done.job)) {
     chunk_text_ready(*std::move(put), std::move(done));
   } else {
     text_door_.on(done);
@@ -251,6 +260,8 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
 void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   if (done.error) return fail(request, *done.error);
   if (done.left_out) take_left_out(*done.left_out, registry_, request);
+  if (encoding_.retrievals.begin(request, done)) return;
+  take_retrieved(done, request);
   if (request.prompt_room > 0) keep_.pins.heal_from(request);
   const int64_t tokens = std::ssize(done.token_ids) + done.tokens_left_out;
   const int64_t context = model_.config.context_tokens_max;
@@ -260,8 +271,10 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.prompt = std::move(done.token_ids);
   request.generation_prefix = std::move(done.generation_prefix);
   request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
+  add_retrieved(registry_, request);
   if (compute_.states.is_needed()) {
     request.history_tokens = history_tokens(model_.tokenizer, request);
+    if (!request.retrieved.empty()) request.history_tokens = request.earlier.where.begin;
   }
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
@@ -382,6 +395,8 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   final.attention = to_string(AttentionChoice{request.attention.exact(), request.drafts});
   final.approximation = request.attention.approximation;
   final.left_out = request.told_left_out();
+  final.retrieved = request.retrieved;
+  final.retrieved_text = std::move(request.retrieved_text);
   if (request.output) {
     std::vector<wire::Delta> rest;
     for (OutputStream::Piece& piece : request.output->finish(finish_reason == "stop")) {
@@ -435,7 +450,7 @@ void SchedulerCore::close(uint64_t handle) {
   counters_.tokens_approximate += request.approximate_tokens;
   admission_.count(request, {});
   doors_.sessions.leave(request);
-  encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
+  encoding_.requests.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
   requests_.leave(request);
   if (request.sequence) {
     if (request.may_be_repeated()) request.recurrent->keep(StateTable::Worth::kEnd);

@@ -25,7 +25,8 @@ GenerationRecord record_of(const Request& request, const std::string& finish_rea
           .frequency_penalty = request.sample.frequency_penalty,
           .logit_bias_count = static_cast<int32_t>(request.sample.bias_tokens.size()),
           .approximation = request.attention.approximation,
-          .left_out = request.told_left_out()};
+          .left_out = request.told_left_out(),
+          .retrieved = request.retrieved};
 }
 
 // Prompt and output as they were computed: every token whose K and V are in pages.

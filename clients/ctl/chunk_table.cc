@@ -56,6 +56,7 @@ void add_generation(Facts& facts, const GenerationRecord& record) {
   facts.add("max tokens", record.max_tokens);
   facts.add("finish reason", record.finish_reason);
   if (record.left_out) facts.add("left out", left_out_text(*record.left_out));
+  if (!record.retrieved.empty()) facts.add("brought back", retrieved_text(record.retrieved));
   if (record.approximation != Approximation::kNone) {
     facts.add("computed after",
               "KV approximated by " + std::string(to_string(record.approximation)));

@@ -99,7 +99,11 @@ void print_remarks(Screen& screen, const client::Generation& generation) {
   const auto print = [&](const std::string& text) { print_note(screen, text); };
   if (generation.left_out) {
     screen.err << "warning: answered without " << left_out_text(*generation.left_out)
-               << ", for which there is no room" << std::endl;
+               << ", for which there is no room";
+    if (!generation.retrieved.empty()) {
+      screen.err << "; brought back: " << retrieved_text(generation.retrieved);
+    }
+    screen.err << std::endl;
   }
   for (const wire::MissingChunk& missing : generation.missing) {
     screen.err << "warning: answered without " << one_line(missing.id) << ": "

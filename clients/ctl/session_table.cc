@@ -4,6 +4,7 @@
 #include "clients/ctl/facts.h"
 #include "clients/ctl/table.h"
 #include "clients/ctl/units.h"
+#include "clients/ctl/usage_text.h"
 
 namespace cascade::ctl {
 namespace {
@@ -40,6 +41,9 @@ std::string render_session(const wire::SessionInfo& session, const std::vector<S
   if (session.left_out_turns) {
     facts.add("left out",
               "turns 1 to " + std::to_string(*session.left_out_turns) + ", for lack of room");
+  }
+  if (!session.retrieved.empty()) {
+    facts.add("brought back", retrieved_text(session.retrieved) + ", for the newest question");
   }
   std::vector<std::vector<Cell>> rows;
   for (const auto& [turn, output] : turns) {

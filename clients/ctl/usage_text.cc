@@ -44,6 +44,13 @@ std::string left_out_text(const LeftOut& left_out) {
   return text + oldest(left_out.steps, "step") + " of the next turn";
 }
 
+std::string retrieved_text(const std::vector<Retrieved>& retrieved) {
+  int64_t tokens = 0;
+  for (const Retrieved& part : retrieved) tokens += part.tokens;
+  const std::string turns = retrieved.size() == 1 ? "one" : std::to_string(retrieved.size());
+  return "parts of " + turns + " of its turns, " + counted(tokens, "token");
+}
+
 std::string usage_text(const client::Generation& generation, bool finish) {
   const wire::Usage& usage = generation.usage;
   const std::string loaded = usage.loaded_tokens > 0
@@ -68,6 +75,9 @@ std::string usage_text(const client::Generation& generation, bool finish) {
             std::string(to_string(generation.approximation));
   }
   if (generation.left_out) text += ", left out: " + left_out_text(*generation.left_out);
+  if (!generation.retrieved.empty()) {
+    text += ", brought back: " + retrieved_text(generation.retrieved);
+  }
   if (finish) text += ", " + generation.finish_reason;
   return text;
 }

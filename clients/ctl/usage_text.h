@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "clients/cpp/client.h"
 
@@ -14,5 +15,9 @@ std::string usage_text(const client::Generation& generation, bool finish);
 
 // "the oldest 12 turns, and the oldest step of the next turn".
 std::string left_out_text(const LeftOut& left_out);
+
+// "parts of 3 of its turns, 412 tokens"; with one turn "parts of one of its turns, 60 tokens".
+// Precondition: there are some.
+std::string retrieved_text(const std::vector<Retrieved>& retrieved);
 
 }  // namespace cascade::ctl

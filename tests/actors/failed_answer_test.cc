@@ -46,6 +46,7 @@ TEST(FailedAnswer, tells_of_a_job_that_could_not_be_sent) {
   expect_told<wire::StateStored, wire::StoreState>();
   expect_told<wire::StateLoaded, wire::LoadState>();
   expect_told<wire::StoreFound, wire::StoreSearch>();
+  expect_told<wire::StoreRanked, wire::StoreRank>();
   expect_told<wire::StoreChecked, wire::StoreCheck>();
   expect_told<wire::StoreBackedUp, wire::StoreBackup>();
 }

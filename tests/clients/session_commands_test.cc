@@ -175,6 +175,17 @@ TEST(SessionTable, shows_whole_names_and_cuts_texts) {
                                "…  output_01234567\n"));
 }
 
+TEST(SessionTable, names_what_prompts_lack_and_what_came_back) {
+  wire::SessionInfo session = {"trip", 0, 0, 9};
+  session.on_overflow = OnOverflow::kRetrieve;
+  session.left_out_turns = 5;
+  session.retrieved = {{"output_1", 60}, {"output_2", 7}};
+  const std::string shown = render_session(session, {}, Ids::kShort, kUnstyled);
+  EXPECT_THAT(shown, HasSubstr("retrieve\n"));
+  EXPECT_THAT(shown, HasSubstr("turns 1 to 5, for lack of room\n"));
+  EXPECT_THAT(shown, HasSubstr("parts of 2 of its turns, 67 tokens, for the newest question\n"));
+}
+
 TEST(Units, times_to_live_are_printed_as_they_are_typed) {
   EXPECT_EQ(format_ttl(604'800'000), "7d");
   EXPECT_EQ(format_ttl(129'600'000), "36h");

@@ -98,6 +98,51 @@ class Overflow(unittest.TestCase):
                 answer = daemon.post(route, wrong if "prompt" in wrong else chat(2, **wrong))
                 self.assertEqual((answer.status, answer.error["param"]), (400, field))
 
+    def test_what_answers_the_question_is_brought_back(self):
+        turns = [("The code of the red box is 4711.", "I see."),
+                 *((f"Town {i} is old and lies at a long river.", "I see.") for i in range(60))]
+        messages = [{"role": role, "content": text}
+                    for turn in turns for role, text in zip(("user", "assistant"), turn)]
+        messages.append({"role": "user", "content": "What is the code of the red box?"})
+        body = {"messages": messages, "max_tokens": 8, "temperature": 0, "on_overflow": "retrieve"}
+        with Daemon("--kv-memory", "2M", "--state-dir", "") as daemon:
+            path = "/v1/chat/completions"
+            answer = daemon.post(path, body).json
+            self.assertGreater(answer["left_out"]["turns"], 0)
+            self.assertIn("The code of the red box is 4711.", answer["retrieved_text"])
+            self.assertEqual(answer["retrieved"][0]["id"], "")
+            self.assertGreater(answer["retrieved"][0]["tokens"], 0)
+            # The answer is that to the same text before the question.
+            kept = messages[2 * answer["left_out"]["turns"]:-1]
+            kept.append({"role": "user",
+                         "content": answer["retrieved_text"] + messages[-1]["content"]})
+            same = daemon.post(path, {**body, "messages": kept, "on_overflow": "error"})
+            self.assertEqual(same.content(), answer["choices"][0]["message"]["content"])
+            self.assertNotIn("retrieved", same.json)
+            ends = [data for _, data in daemon.post(path, {**body, "stream": True}).events()
+                    if "retrieved" in data]
+            self.assertEqual([end["retrieved"] for end in ends], [answer["retrieved"]])
+
+    def test_a_response_finds_turns_that_earlier_ones_left_out(self):
+        with Daemon("--kv-memory", "2M") as daemon:
+            last = None
+            asked = [f"{i}: What do you know about " + "the old town and " * 20
+                     for i in range(14)]
+            for text in ["The code of the red box is 4711.", *asked,
+                         "What is the code of the red box?"]:
+                body = {"input": text, "max_output_tokens": 8, "temperature": 0,
+                        "on_overflow": "retrieve"}
+                if last:
+                    body["previous_response_id"] = last["id"]
+                answer = daemon.post("/v1/responses", body)
+                self.assertEqual(answer.status, 200, answer.text)
+                last = answer.json
+            self.assertIn("4711", last["retrieved_text"])
+            self.assertEqual(last["truncation"], "auto")
+            stored = daemon.get("/v1/responses/" + last["id"]).json
+            self.assertEqual(stored["retrieved"], last["retrieved"])
+            self.assertEqual(stored["left_out"], last["left_out"])
+
     def test_a_response_is_truncated_if_it_says_auto(self):
         with Daemon("--kv-memory", "1M", "--state-dir", "") as daemon:
             text = "What do you know about " + "the old town and " * 20

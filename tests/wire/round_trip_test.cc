@@ -64,6 +64,9 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(Error);
   EXPECT_ALL_MEMBERS(ThinkSpan);
   EXPECT_ALL_MEMBERS(LeftOut);
+  EXPECT_ALL_MEMBERS(Retrieved);
+  EXPECT_ALL_MEMBERS(EarlierTurn);
+  EXPECT_ALL_MEMBERS(Retrieval);
   EXPECT_ALL_MEMBERS(GenerationRecord);
   EXPECT_ALL_MEMBERS(ChatMessage);
   EXPECT_ALL_MEMBERS(ChunkRef);
@@ -152,6 +155,8 @@ TEST(Frames, every_member_of_every_struct_of_searches_is_a_field) {
   EXPECT_ALL_MEMBERS(ChunkSearch);
   EXPECT_ALL_MEMBERS(ChunkSearchHit);
   EXPECT_ALL_MEMBERS(ChunkSearchReply);
+  EXPECT_ALL_MEMBERS(StoreRank);
+  EXPECT_ALL_MEMBERS(StoreRanked);
 }
 
 TEST(Frames, every_member_of_every_struct_of_sessions_is_a_field) {

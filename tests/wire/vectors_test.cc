@@ -69,11 +69,19 @@ Final sample_final() {
   final.top_logprobs = {-0.5F, -1.0F, -0.25F, -2.5F, -1.0F, -2.0F};
   final.think_spans = {{0, 2, true}};
   final.left_out = LeftOut{12, 1};
+  final.retrieved = {{"output_00000000000000000000000000000002", 60}, {"", 7}};
+  final.retrieved_text = "Earlier: Rome";
   return final;
 }
 
 SessionReply sample_session() {
-  return {{"trip", 1'800'000'000'000'000, 1'800'000'100'000'000, 2, OnOverflow::kDropOldest, 1},
+  return {{"trip",
+           1'800'000'000'000'000,
+           1'800'000'100'000'000,
+           2,
+           OnOverflow::kRetrieve,
+           1,
+           {{"output_01", 60}}},
           {{0, "output_01"}, {1, "output_02"}},
           true};
 }

@@ -78,7 +78,7 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
   }
   if (const auto choice = fields.text("on_overflow")) {
     request.on_overflow = on_overflow_from_string(*choice);
-    if (!request.on_overflow) fields.fail("on_overflow", "must be error or drop_oldest");
+    if (!request.on_overflow) fields.fail("on_overflow", "must be error, drop_oldest or retrieve");
   }
   request.output_name = fields.text("output_name");
   request.output_pinned = fields.boolean("output_pinned");

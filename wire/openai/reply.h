@@ -24,10 +24,11 @@ struct ReplyContext {
 // whereas OpenAI counts them from 1,024 on.
 OrderedJson encode_usage(const wire::Usage& usage);
 
-// Adds "left_out", what the prompt lacks of its conversation for lack of room: {"turns","steps"}.
-// Adds nothing if it lacks nothing.
-void add_left_out(OrderedJson& reply, const std::optional<LeftOut>& left_out);
-// Adds "attention", the mode that was used, if there is one, and "left_out".
+// Adds "left_out", what the prompt lacks of its conversation for lack of room: {"turns","steps"};
+// and "retrieved", what it has again of that: [{"id","tokens"}]. Adds nothing of what there is not.
+void add_left_out(OrderedJson& reply, const std::optional<LeftOut>& left_out,
+                  const std::vector<Retrieved>& retrieved);
+// Adds "attention", the mode that was used, if there is one, the same, and "retrieved_text".
 void add_prompt_facts(OrderedJson& reply, const wire::Final& final);
 // Adds the answer's timings, the facts of its prompt, and "missing", a list of what it had to do
 // without, unless that is empty: [{"id","reason"}].

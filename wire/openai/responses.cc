@@ -34,7 +34,7 @@ void read_truncation(Fields& fields, ResponseCall& call) {
   if (truncation && !choice) {
     choice = *truncation == "auto" ? OnOverflow::kDropOldest : OnOverflow::kError;
   }
-  call.echo["truncation"] = choice == OnOverflow::kDropOldest ? "auto" : "disabled";
+  call.echo["truncation"] = leaves_out(choice.value_or(OnOverflow::kError)) ? "auto" : "disabled";
 }
 
 void read_metadata(Fields& fields, OrderedJson& echo) {
@@ -309,7 +309,7 @@ std::string encode_stored(const ReplyContext& context, const Chunk& output,
                       output_items(context.id, output.text, reasoning, stored.tools,
                                    stored.parallel_tool_calls, nullptr, finish_reason),
                       nullptr);
-  add_left_out(object, output.generation.left_out);
+  add_left_out(object, output.generation.left_out, output.generation.retrieved);
   return json_text(object);
 }
 

@@ -17,11 +17,16 @@ namespace {
 // How many holders each output of a reply names: a reply may have kTurnsMax outputs.
 constexpr size_t kHoldersNamed = 4;
 
-wire::SessionReply session_reply(const Session& session) {
-  return {{session.id, session.created_us, session.last_used_us,
-           static_cast<int64_t>(session.turns.size()), session.on_overflow, session.left_out_turns},
-          session.turns,
-          /*durable=*/true};
+wire::SessionReply session_reply(const Session& session, ChunkRegistry& registry) {
+  wire::SessionReply reply = {
+      {session.id, session.created_us, session.last_used_us,
+       static_cast<int64_t>(session.turns.size()), session.on_overflow, session.left_out_turns},
+      session.turns,
+      /*durable=*/true};
+  if (session.turns.empty()) return reply;
+  const auto newest = registry.find_own(session.tenant, session.turns.back().output_id);
+  if (newest.ok()) reply.session.retrieved = (*newest)->chunk.generation.retrieved;
+  return reply;
 }
 
 // Gives holders to an output that was stored before there were holders: its sessions. The tenant's
@@ -70,7 +75,7 @@ void SessionDoor::leave(Request& request) {
 void SessionDoor::add_turn(Request& request, const std::string& output_id) {
   if (!std::exchange(request.session_taken, false)) return;
   std::optional<int64_t> left_out;
-  if (request.on_overflow == OnOverflow::kDropOldest) {
+  if (leaves_out(request.on_overflow)) {
     left_out = request.session_begin(request.answers_left_out);
   }
   const std::string& tenant = request.client.tenant;
@@ -110,7 +115,8 @@ void SessionDoor::plan(Reprefill& chain, const wire::EncodeDone& done) {
   const int64_t begin = turns < shorter.begins.size() ? shorter.begins[turns] : 0;
   const Session* session = sessions_.find(chain.tenant, shorter.session);
   // The session may have changed its mind, or be another one of the same name.
-  const bool drops = session != nullptr && session->on_overflow == OnOverflow::kDropOldest;
+  const bool drops =
+      session != nullptr && leaves_out(session->on_overflow.value_or(OnOverflow::kError));
   const bool is_turn = drops && std::ranges::any_of(session->turns, [&](const SessionTurn& turn) {
                          return turn.output_id == chain.chunk_id && turn.number >= begin;
                        });
@@ -125,7 +131,7 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id,
                      const wire::SessionListRequest& request) {
   wire::SessionListReply answer;
   for (const Session* session : sessions_.list(client.tenant, static_cast<size_t>(request.limit))) {
-    answer.sessions.push_back(session_reply(*session).session);
+    answer.sessions.push_back(session_reply(*session, registry_).session);
   }
   outbox_.reply(client, id, std::move(answer));
 }
@@ -136,7 +142,7 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id, const wire
     return outbox_.reply_error(client, id,
                                not_found("id", "there is no session \"" + get.id + "\""));
   }
-  outbox_.reply(client, id, session_reply(*session));
+  outbox_.reply(client, id, session_reply(*session, registry_));
 }
 
 void SessionDoor::on(const Client& client, const wire::RequestId& id,
@@ -157,7 +163,7 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id,
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
   if (!removed.ok()) return outbox_.reply_error(client, id, removed.error());
   planned_.erase({client.tenant, request.id});
-  wire::SessionReply answer = session_reply(*removed);
+  wire::SessionReply answer = session_reply(*removed, registry_);
   // The last turn comes first, so that whatever goes on from a turn is removed before that turn.
   std::set<StoredName> outputs;
   for (auto turn = removed->turns.rbegin(); turn != removed->turns.rend(); ++turn) {
@@ -231,11 +237,12 @@ Result<Earlier> SessionDoor::turns_before(const Request& request, OnMissing on_m
   const std::string& tenant = request.client.tenant;
   const Session* session = session_of(request);
   if (session == nullptr) return earlier;
-  const bool drops = request.on_overflow == OnOverflow::kDropOldest;
+  const bool drops = leaves_out(request.on_overflow);
   const int64_t begin = drops ? session->left_out_turns.value_or(0) : 0;
   for (const SessionTurn& turn : session->turns) {
     if (turn.number < begin) {
       ++earlier.left_out.turns;
+      earlier.outputs_left_out.push_back(turn.output_id);
       continue;
     }
     const auto found = registry_.find_own(tenant, turn.output_id);

@@ -72,6 +72,8 @@ export const ThinkSpan = struct({ begin: int32, end: int32, closed: boolean });
 
 export const LeftOut = struct({ turns: int64, steps: int64 });
 
+export const Retrieved = struct({ chunk_id: string, tokens: int64 });
+
 export const GenerationRecord = struct({
   temperature: number,
   top_p: number,
@@ -86,6 +88,7 @@ export const GenerationRecord = struct({
   logit_bias_count: defaulting(int32, 0),
   approximation: defaulting(string, 'none'),
   left_out: optional(LeftOut),
+  retrieved: listOrEmpty(Retrieved),
 });
 
 export const Holder = struct({
@@ -227,6 +230,7 @@ export const SessionInfo = struct({
   turns: int64,
   on_overflow: optional(string),
   left_out_turns: optional(int64),
+  retrieved: listOrEmpty(Retrieved),
 });
 export const SessionTurn = struct({ number: int64, output_id: string });
 export const SessionOutput = struct({ id: string, gone: boolean, held_by: textOrEmpty });
@@ -249,6 +253,7 @@ export const ErrorBody = struct({ code: string, field: string, message: string }
 // By the names of their TypeScript types.
 export const parts = {
   ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
-  LeftOut, GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, StateStats,
-  FsckFinding, SessionInfo, SessionTurn, SessionOutput, ExpiryPolicy, ModelInfo, Loading,
+  LeftOut, Retrieved, GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats,
+  StateStats, FsckFinding, SessionInfo, SessionTurn, SessionOutput, ExpiryPolicy, ModelInfo,
+  Loading,
 };

@@ -40,6 +40,7 @@ import {
   Loading,
   Miss,
   ModelInfo,
+  Retrieved,
   Sampling,
   SessionInfo,
   SessionOutput,
@@ -269,6 +270,8 @@ const replies = {
     attention: textOrEmpty,
     approximation: defaulting(string, 'none'),
     left_out: optional(LeftOut),
+    retrieved: listOrEmpty(Retrieved),
+    retrieved_text: textOrEmpty,
   }),
   ChunkReply: struct({
     chunk: Chunk,

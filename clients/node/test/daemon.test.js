@@ -113,6 +113,20 @@ test('a conversation that is too long goes on without its oldest turns', async (
   assert.equal((await client.generate(short)).leftOut, undefined);
 });
 
+test('a conversation that is too long gets back what answers the question', async () => {
+  const messages = [
+    { role: 'user', content: `The code is 4711. ${'The town is old. '.repeat(5000)}` },
+    { role: 'assistant', content: 'It is a town.' },
+    { role: 'user', content: 'What is the code?' },
+  ];
+  const sampling = { temperature: 0 };
+  const { retrieved, retrievedText } =
+    await client.generate({ messages, maxTokens: 2, sampling, onOverflow: 'retrieve' });
+  assert.ok(retrievedText.includes('The code is 4711.'));
+  assert.equal(retrieved.length, 1);
+  assert.equal(retrieved[0].chunkId, '');
+});
+
 test('thoughts come apart from the answer', async () => {
   // The demo model thinks or does not, as it is drawn.
   for (let seed = 1; seed < 40; ++seed) {

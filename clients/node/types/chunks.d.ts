@@ -2,9 +2,10 @@
 
 export type ChunkType = 'SYSTEM_PROMPT' | 'CONTEXT' | 'OUTPUT' | 'QUERY';
 export type ThinkPolicy = 'reprefill' | 'keep' | 'drop' | 'splice' | 'mask';
-/** What stands in K and V that were computed with thoughts which are no longer there. */
-export type OnOverflow = 'error' | 'drop_oldest';
+/** What happens to a conversation that is longer than its room. */
+export type OnOverflow = 'error' | 'drop_oldest' | 'retrieve';
 
+/** What stands in K and V that were computed with thoughts which are no longer there. */
 export type Approximation = 'none' | 'splice' | 'mask';
 export type KvState = 'none' | 'pending' | 'ready';
 
@@ -36,6 +37,14 @@ export interface LeftOut {
   steps: number;
 }
 
+/** What a prompt has again of a turn that was left out. */
+export interface Retrieved {
+  /** Of the turn's output; '': the conversation names none for it. */
+  chunkId: string;
+  /** About. */
+  tokens: number;
+}
+
 /** How an output was generated. */
 export interface GenerationRecord {
   temperature: number;
@@ -53,6 +62,8 @@ export interface GenerationRecord {
   approximation: Approximation;
   /** What its prompt lacked for lack of room; undefined: nothing. */
   leftOut?: LeftOut;
+  /** What it had again of that. */
+  retrieved: Retrieved[];
 }
 
 /** A holder of a chunk: the chunk lives as long as one of its holders. */
@@ -170,6 +181,8 @@ export interface SessionInfo {
   onOverflow?: OnOverflow;
   /** Turns with a smaller number are left out of its prompts; undefined: none are. */
   leftOutTurns?: number;
+  /** What the newest turn's prompt had again of these. */
+  retrieved: Retrieved[];
 }
 
 export interface SessionTurn {

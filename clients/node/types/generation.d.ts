@@ -5,6 +5,7 @@ import type {
   Int64,
   LeftOut,
   OnOverflow,
+  Retrieved,
   ThinkPolicy,
   ThinkSpan,
 } from './chunks.js';
@@ -199,6 +200,10 @@ export interface Generation {
   approximation: Approximation;
   /** What its prompt lacked for lack of room; undefined: nothing. */
   leftOut?: LeftOut;
+  /** What was brought back of that. */
+  retrieved: Retrieved[];
+  /** The same as the prompt has it, before the newest question. */
+  retrievedText: string;
 }
 
 /** An event of a running generation. */

@@ -16,6 +16,7 @@ from .chunk import (
     Holder,
     LeftOut,
     ListedChunk,
+    Retrieved,
     ThinkSpan,
 )
 from .chunked_llm import ChunkedLLM, GenerationOutput, RetainedSequence
@@ -144,6 +145,7 @@ __all__ = [
     "PrivateDaemon",
     "Progress",
     "RetainedSequence",
+    "Retrieved",
     "Sampling",
     "SamplingParams",
     "SessionInfo",

@@ -25,6 +25,14 @@ class LeftOut:
     steps: Int64  # of the next turn: messages of the assistant, each with the results of its calls
 
 
+@dataclass(frozen=True)
+class Retrieved:
+    """What a prompt has again of a turn that was left out."""
+
+    chunk_id: str  # of the turn's output; "": the conversation names none for it
+    tokens: Int64  # about
+
+
 @dataclass(frozen=True, kw_only=True)
 class GenerationRecord:
     """How an output was generated."""
@@ -42,6 +50,7 @@ class GenerationRecord:
     logit_bias_count: Int32 = 0  # how many tokens had a bias
     approximation: Approximation = Approximation.NONE  # of the K and V that it continued
     left_out: LeftOut | None = None  # of its prompt's conversation, for lack of room; None: nothing
+    retrieved: list[Retrieved] = field(default_factory=list)  # what was brought back of that
 
 
 @dataclass(frozen=True, kw_only=True)

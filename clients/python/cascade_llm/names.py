@@ -51,6 +51,7 @@ class OnOverflow(Name):
 
     ERROR = "error"  # the request is refused
     DROP_OLDEST = "drop_oldest"  # the oldest turns are left out; its Final says how many
+    RETRIEVE = "retrieve"  # the same, and what answers the question best is brought back
 
 
 class TextStart(Name):

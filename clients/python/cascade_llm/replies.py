@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .chunk import Chunk, ChunkInfo, Holder, LeftOut, ListedChunk, ThinkSpan
+from .chunk import Chunk, ChunkInfo, Holder, LeftOut, ListedChunk, Retrieved, ThinkSpan
 from .fields import Floats, Int32, Int64, TokenIds, Uint64
 from .names import Approximation, ChunkType, EventKind, MissReason, OnOverflow, ThinkPolicy
 
@@ -176,6 +176,8 @@ class Final:
     attention: str = ""  # that was used: "dense", "window:W:S", "select:B:D", "verify:B:D"
     approximation: Approximation = Approximation.NONE  # of the K and V that it continued
     left_out: LeftOut | None = None  # for lack of room; None: nothing
+    retrieved: list[Retrieved] = field(default_factory=list)  # what was brought back of that
+    retrieved_text: str = ""  # as the prompt has it, before the newest question
 
 
 @dataclass(frozen=True)
@@ -328,6 +330,7 @@ class SessionInfo:
     turns: Int64
     on_overflow: OnOverflow | None = None  # of turns that name none; None: ERROR
     left_out_turns: Int64 | None = None  # turns before this number are not in its prompts
+    retrieved: list[Retrieved] = field(default_factory=list)  # of them, for the newest turn
 
 
 @dataclass(frozen=True)

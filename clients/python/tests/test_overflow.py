@@ -62,6 +62,29 @@ class OverflowTest(unittest.TestCase):
         again = self.turn(turns + 2)
         self.assertEqual(again.left_out, final.left_out, "the session keeps the choice")
 
+    def test_a_session_gets_back_what_answers_its_question(self) -> None:
+        def ask(text: str) -> Final:
+            return self.client.generate(
+                GenerateRequest(
+                    chunks=[ChunkRef(ChunkType.QUERY, text=text)],
+                    session="facts",
+                    sampling=Sampling(temperature=0),
+                    max_tokens=2,
+                    on_overflow=OnOverflow.RETRIEVE,
+                )
+            )
+
+        told = ask("The code of the red box is 4711.").output_chunk_id
+        for number in range(20):
+            ask(f"{number}: What do you know about " + "the old town and " * 20)
+        final = ask("What is the code of the red box?")
+        self.assertIn("4711", final.retrieved_text)
+        self.assertIn(told, [part.chunk_id for part in final.retrieved])
+        self.assertEqual(self.client.get_session("facts").session.retrieved, final.retrieved)
+        record = self.client.get_chunk(final.output_chunk_id).generation
+        assert record is not None
+        self.assertEqual(record.retrieved, final.retrieved)
+
 
 if __name__ == "__main__":
     unittest.main()

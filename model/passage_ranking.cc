@@ -1,0 +1,255 @@
+// Sentences are scored one by one; a passage is a sentence with its neighbours.
+#include "model/passage_ranking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "base/utf8.h"
+#include "base/words.h"
+
+namespace cascade {
+namespace {
+
+// A sentence that is longer is cut into parts: lists and code have no sentences.
+constexpr size_t kSentenceBytesMax = 240;
+// The usual parameters of BM25.
+constexpr double kSaturation = 1.2;
+constexpr double kLengthWeight = 0.75;
+// How much a word counts that is only like a word of the query, and a word that comes from the best
+// sentences.
+constexpr double kAlikeWeight = 0.6;
+constexpr double kFeedbackWeight = 0.5;
+// The number of best sentences whose words are searched for, too.
+constexpr size_t kFeedbackSentences = 3;
+// A sentence counts for its neighbours, which often name what it is about.
+constexpr double kNeighbourWeight = 0.5;
+// Words are alike if they begin with the same bytes, at least so many, and the rest is short.
+constexpr size_t kStemBytesMin = 3;
+constexpr size_t kEndingBytesMax = 3;
+// In a longer query only equal words count, because each would be compared with all words.
+constexpr size_t kAlikeWordsMax = 64;
+
+using WordId = uint32_t;
+
+struct Sentence {
+  size_t turn = 0;
+  bool is_answer = false;
+  size_t begin = 0, end = 0;
+  std::vector<WordId> words;
+};
+
+// Scripts that put no spaces between words, and Korean, whose words have many endings.
+bool has_no_spaces(uint32_t c) {
+  return (c >= 0x0E00 && c <= 0x0EFF) || (c >= 0x1000 && c <= 0x109F) ||
+         (c >= 0x1780 && c <= 0x17FF) || (c >= 0x2E80 && c <= 0x9FFF) ||
+         (c >= 0xAC00 && c <= 0xD7AF) || (c >= 0xF900 && c <= 0xFAFF) || c >= 0x20000;
+}
+
+// Calls `take` with each word of the text, folded; with pairs of characters if the word's script
+// has no spaces.
+template <class Take>
+void for_words(std::string_view text, const Take& take) {
+  for (auto span = next_word(text, 0); span; span = next_word(text, span->end)) {
+    const std::string_view word = text.substr(span->begin, span->end - span->begin);
+    if (!has_no_spaces(utf8_decode(word, 0).value)) {
+      take(folded_word(word));
+      continue;
+    }
+    size_t at = 0;
+    do {
+      const size_t next = at + utf8_decode(word, at).size;
+      const size_t end = next < word.size() ? next + utf8_decode(word, next).size : next;
+      if (end > next || at == 0) take(folded_word(word.substr(at, end - at)));
+      at = next;
+    } while (at < word.size());
+  }
+}
+
+bool ends_sentence(std::string_view text, size_t at) {
+  const char c = text[at];
+  if (c == '\n') return true;
+  if (c == '.' || c == '!' || c == '?') {
+    return at + 1 == text.size() || text[at + 1] == ' ' || text[at + 1] == '\n';
+  }
+  // The ideographic full stop, U+3002.
+  return static_cast<uint8_t>(c) == 0x82 && at >= 2 && text.substr(at - 2, 3) == "\xE3\x80\x82";
+}
+
+// Where the sentence that begins at `begin` ends.
+size_t sentence_end(std::string_view text, size_t begin) {
+  const size_t most = std::min(text.size(), begin + kSentenceBytesMax);
+  for (size_t at = begin; at < most; ++at) {
+    if (ends_sentence(text, at)) return at + 1;
+  }
+  if (most == text.size()) return most;
+  const size_t space = text.rfind(' ', most);
+  if (space != std::string_view::npos && space > begin + kSentenceBytesMax / 2) return space + 1;
+  const std::string_view cut = text.substr(begin, most - begin);
+  return most - std::min(utf8_incomplete_suffix(cut), cut.size() - 1);
+}
+
+class Ranking {
+ public:
+  explicit Ranking(std::span<const EarlierTurn> turns) {
+    for (size_t i = 0; i < turns.size(); ++i) {
+      add(i, /*is_answer=*/false, turns[i].question);
+      add(i, /*is_answer=*/true, turns[i].answer);
+    }
+    sentences_with_.resize(ids_.size());
+    size_t all = 0;
+    for (const Sentence& sentence : sentences_) {
+      for (const WordId word : std::set(sentence.words.begin(), sentence.words.end())) {
+        ++sentences_with_[word];
+      }
+      all += sentence.words.size();
+    }
+    average_ = static_cast<double>(all) / static_cast<double>(std::max<size_t>(1, count()));
+  }
+
+  std::vector<Passage> rank(std::string_view query) const {
+    const Weights weights = weights_of(query);
+    const std::vector<size_t> first = best(scores(weights));
+    const std::vector<size_t> second = best(scores(with_feedback(weights, first)));
+    std::vector<Passage> ranked;
+    std::set<size_t> taken;
+    const auto take = [&](const std::vector<size_t>& order, size_t& next) {
+      while (next < order.size() && !taken.insert(order[next]).second) ++next;
+      if (next < order.size()) ranked.push_back(passage_around(order[next++]));
+    };
+    size_t of_first = 0, of_second = 0;
+    while (of_first < first.size() || of_second < second.size()) {
+      take(first, of_first);
+      take(second, of_second);
+    }
+    return ranked;
+  }
+
+ private:
+  using Weights = std::map<WordId, double>;
+
+  size_t count() const { return sentences_.size(); }
+
+  void add(size_t turn, bool is_answer, std::string_view text) {
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = sentence_end(text, begin);
+      Sentence sentence = {turn, is_answer, begin, end, {}};
+      for_words(text.substr(begin, end - begin), [&](std::string&& word) {
+        sentence.words.push_back(
+            ids_.try_emplace(std::move(word), static_cast<WordId>(ids_.size())).first->second);
+      });
+      if (!sentence.words.empty()) sentences_.push_back(std::move(sentence));
+      begin = end;
+    }
+  }
+
+  static bool has_digit(std::string_view text) {
+    return text.find_first_of("0123456789") != std::string_view::npos;
+  }
+
+  // Numbers that begin alike are other numbers.
+  static bool are_alike(std::string_view a, std::string_view b) {
+    const auto same = static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+    const size_t longest = std::max(a.size(), b.size());
+    return same >= kStemBytesMin && longest - same <= kEndingBytesMax && 2 * same >= longest &&
+           !has_digit(a.substr(same)) && !has_digit(b.substr(same));
+  }
+
+  Weights weights_of(std::string_view query) const {
+    std::set<std::string> wanted;
+    for_words(query, [&](std::string&& word) { wanted.insert(std::move(word)); });
+    const bool is_short = wanted.size() <= kAlikeWordsMax;
+    Weights weights;
+    for (const auto& [word, id] : ids_) {
+      if (wanted.contains(word)) {
+        weights[id] = 1;
+      } else if (is_short &&
+                 std::ranges::any_of(wanted, [&](const auto& w) { return are_alike(w, word); })) {
+        weights[id] = kAlikeWeight;
+      }
+    }
+    return weights;
+  }
+
+  // Adds the other words of the best sentences.
+  Weights with_feedback(Weights weights, std::span<const size_t> order) const {
+    const Weights asked = weights;
+    for (const size_t place : order.first(std::min(order.size(), kFeedbackSentences))) {
+      for (const WordId word : sentences_[place].words) {
+        if (!asked.contains(word)) weights[word] = kFeedbackWeight;
+      }
+    }
+    return weights;
+  }
+
+  double score(const Sentence& sentence, const Weights& weights) const {
+    std::map<WordId, double> counts;
+    for (const WordId word : sentence.words) {
+      if (weights.contains(word)) ++counts[word];
+    }
+    const double length = static_cast<double>(sentence.words.size()) / average_;
+    double sum = 0;
+    for (const auto& [word, times] : counts) {
+      const auto with = static_cast<double>(sentences_with_[word]);
+      const double rare = std::log(1 + (static_cast<double>(count()) - with + 0.5) / (with + 0.5));
+      const double dampened = times * (kSaturation + 1) /
+                              (times + kSaturation * (1 - kLengthWeight + kLengthWeight * length));
+      sum += weights.at(word) * rare * dampened;
+    }
+    return sum;
+  }
+
+  bool are_neighbours(size_t a, size_t b) const {
+    return b < count() && sentences_[a].turn == sentences_[b].turn &&
+           sentences_[a].is_answer == sentences_[b].is_answer;
+  }
+
+  // 0 for sentences without a wanted word.
+  std::vector<double> scores(const Weights& weights) const {
+    std::vector<double> own;
+    for (const Sentence& sentence : sentences_) own.push_back(score(sentence, weights));
+    std::vector<double> all = own;
+    for (size_t i = 0; i < count(); ++i) {
+      if (own[i] == 0) continue;
+      if (i > 0 && are_neighbours(i, i - 1)) all[i] += kNeighbourWeight * own[i - 1];
+      if (are_neighbours(i, i + 1)) all[i] += kNeighbourWeight * own[i + 1];
+    }
+    return all;
+  }
+
+  // The places of the sentences with a score, best first; later ones before earlier ones.
+  static std::vector<size_t> best(const std::vector<double>& scores) {
+    std::vector<size_t> order;
+    for (size_t i = scores.size(); i-- > 0;) {
+      if (scores[i] > 0) order.push_back(i);
+    }
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+    return order;
+  }
+
+  Passage passage_around(size_t place) const {
+    const size_t first = place > 0 && are_neighbours(place, place - 1) ? place - 1 : place;
+    const size_t last = are_neighbours(place, place + 1) ? place + 1 : place;
+    const Sentence& sentence = sentences_[place];
+    return {sentence.turn, sentence.is_answer, sentences_[first].begin, sentences_[last].end};
+  }
+
+  std::unordered_map<std::string, WordId> ids_;
+  std::vector<Sentence> sentences_;
+  std::vector<size_t> sentences_with_;  // [words]
+  double average_ = 0;                  // words of a sentence
+};
+
+}  // namespace
+
+std::vector<Passage> rank_passages(std::string_view query, std::span<const EarlierTurn> turns) {
+  return Ranking(turns).rank(query);
+}
+
+}  // namespace cascade

@@ -1,0 +1,152 @@
+// The best passages are taken until there is no room for the next one.
+#include "model/retrieval.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+#include "model/passage_ranking.h"
+
+namespace cascade {
+namespace {
+
+constexpr std::string_view kHeading = "Earlier in this conversation:\n\n";
+constexpr std::string_view kEnd = "Now:\n\n";
+// What is looked at of a long question: as much of its beginning, and of its end.
+constexpr size_t kQueryBytes = 2048;
+// No token has more bytes, on average over a text of some length.
+constexpr int64_t kTokenBytes = 8;
+
+// The newest message of the user; nullptr if there is none.
+const ChatMessage* newest_question(std::span<const ChatMessage> messages) {
+  const auto found = std::find_if(messages.rbegin(), messages.rend(),
+                                  [](const ChatMessage& m) { return m.role == "user"; });
+  return found == messages.rend() ? nullptr : &*found;
+}
+
+std::string query_of(const std::string& question) {
+  if (question.size() <= 2 * kQueryBytes) return question;
+  return question.substr(0, kQueryBytes) + " " + question.substr(question.size() - kQueryBytes);
+}
+
+// The chosen parts of a text, in order and without overlaps.
+using Parts = std::map<size_t, size_t>;  // begin, end
+
+void add_part(Parts& parts, size_t begin, size_t end) {
+  auto next = parts.upper_bound(begin);
+  if (next != parts.begin() && std::prev(next)->second >= begin) next = std::prev(next);
+  while (next != parts.end() && next->first <= end) {
+    begin = std::min(begin, next->first);
+    end = std::max(end, next->second);
+    next = parts.erase(next);
+  }
+  parts.emplace(begin, end);
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
+}
+
+std::string joined(std::string_view text, const Parts& parts) {
+  std::string all;
+  for (const auto& [begin, end] : parts) {
+    if (!all.empty()) all += " … ";
+    all += trimmed(text.substr(begin, end - begin));
+  }
+  return all;
+}
+
+class Excerpts {
+ public:
+  Excerpts(const Tokenizer& tokenizer, std::span<const EarlierTurn> turns,
+           std::span<const Passage> passages)
+      : tokenizer_(tokenizer), turns_(turns) {
+    for (const Passage& passage : passages) {
+      auto& [question, answer] = turns_chosen_[passage.turn];
+      add_part(passage.is_answer ? answer : question, passage.begin, passage.end);
+    }
+  }
+
+  std::string text() const {
+    std::string all(kHeading);
+    for (const auto& [turn, parts] : turns_chosen_) all += turn_text(turn) + "\n";
+    return all + std::string(kEnd);
+  }
+
+  Result<std::vector<Retrieved>> from() const {
+    std::vector<Retrieved> from;
+    for (const auto& [turn, parts] : turns_chosen_) {
+      ASSIGN_OR_RETURN(const int64_t tokens, tokens_of(turn_text(turn)));
+      from.push_back({turns_[turn].chunk_id, tokens});
+    }
+    return from;
+  }
+
+  Result<int64_t> tokens() const { return tokens_of(text()); }
+
+ private:
+  Result<int64_t> tokens_of(const std::string& text) const {
+    ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
+                     tokenizer_.encode(text, /*trusted=*/false, /*with_template=*/false));
+    return std::ssize(ids);
+  }
+
+  std::string turn_text(size_t turn) const {
+    const auto& [question, answer] = turns_chosen_.at(turn);
+    std::string text;
+    if (!question.empty()) text += "User: " + joined(turns_[turn].question, question) + "\n";
+    if (!answer.empty()) text += "Assistant: " + joined(turns_[turn].answer, answer) + "\n";
+    return text;
+  }
+
+  const Tokenizer& tokenizer_;
+  std::span<const EarlierTurn> turns_;
+  std::map<size_t, std::pair<Parts, Parts>> turns_chosen_;  // parts of question and answer
+};
+
+}  // namespace
+
+Result<RetrievedText> retrieve(const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
+                               std::span<const EarlierTurn> turns, int64_t tokens_max) {
+  const ChatMessage* const question = newest_question(messages);
+  if (question == nullptr) return RetrievedText();
+  std::vector<Passage> passages = rank_passages(query_of(question->content), turns);
+  // As many of the best as certainly do not fit.
+  size_t some = 0;
+  for (int64_t bytes = 0; some < passages.size() && bytes <= kTokenBytes * tokens_max; ++some) {
+    bytes += static_cast<int64_t>(passages[some].end - passages[some].begin);
+  }
+  passages.resize(some);
+  // The largest number of passages that fit.
+  size_t fit = 0, most = passages.size();
+  while (fit < most) {
+    const size_t tried = (fit + most + 1) / 2;
+    const Excerpts excerpts(tokenizer, turns, std::span(passages).first(tried));
+    ASSIGN_OR_RETURN(const int64_t tokens, excerpts.tokens());
+    if (tokens <= tokens_max) {
+      fit = tried;
+    } else {
+      most = tried - 1;
+    }
+  }
+  if (fit == 0) return RetrievedText();
+  const Excerpts excerpts(tokenizer, turns, std::span(passages).first(fit));
+  RetrievedText retrieved;
+  retrieved.text = excerpts.text();
+  ASSIGN_OR_RETURN(retrieved.from, excerpts.from());
+  return retrieved;
+}
+
+void put_before_question(const RetrievedText& retrieved, std::vector<ChatMessage>& messages) {
+  const ChatMessage* const question = newest_question(messages);
+  CHECK(question != nullptr && !retrieved.text.empty());
+  ChatMessage& changed = messages[static_cast<size_t>(question - messages.data())];
+  changed.content = retrieved.text + changed.content;
+}
+
+}  // namespace cascade
