@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "cache/kv_view.h"
 #include "model/kv_page.h"
+#include "persist/chunk_ranking.h"
 #include "persist/kv_format.h"
 
 namespace cascade {
@@ -352,8 +353,8 @@ void StoreActor::work(const wire::StoreRank& rank, const Send& send) {
     answer.error = unsupported("question", "there is no search index without a state directory");
     return send(std::move(answer));
   }
-  auto best = durable_->chunks().rank(rank.tenant, rank.question, rank.ids,
-                                      static_cast<size_t>(rank.limit));
+  auto best = rank_chunks(durable_->database(), rank.tenant, rank.question, rank.ids,
+                          static_cast<size_t>(rank.limit));
   if (!best.ok()) {
     answer.error = best.error();
   } else {

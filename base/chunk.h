@@ -92,6 +92,9 @@ struct GenerationRecord {
   Approximation approximation = Approximation::kNone;
   // What its prompt lacked of the conversation, for lack of room; absent: nothing.
   std::optional<LeftOut> left_out = {};
+  // The output whose prompt or answer has the newest of the turns that are left out; empty: none is
+  // known.
+  std::string left_out_from = {};
   // What it had again of that; empty: nothing.
   std::vector<Retrieved> retrieved = {};
   bool operator==(const GenerationRecord&) const = default;

@@ -40,7 +40,7 @@ struct EarlierTurn {
   bool operator==(const EarlierTurn&) const = default;
 };
 
-// What a prompt has again of a turn that was left out.
+// A turn that was left out of a prompt, and of which parts were brought back.
 struct Retrieved {
   std::string chunk_id;  // as in EarlierTurn
   int64_t tokens = 0;    // about: its text, counted by itself

@@ -32,6 +32,9 @@ size_t bytes_of(const Chunk& chunk) {
   const size_t ids = std::max(chunk.token_ids.size(), chunk.text.size() / kTextBytesPerToken);
   size_t bytes = chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
                  chunk.client_data.size() + ids * sizeof(int32_t) + sizeof(ChunkEntry);
+  for (const Retrieved& part : chunk.generation.retrieved) {
+    bytes += sizeof(Retrieved) + part.chunk_id.size();
+  }
   return bytes + bytes_of_ids(chunk.parent_ids);
 }
 
@@ -315,6 +318,10 @@ std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prom
     if (const auto& left_out = chunk.generation.left_out) {
       hasher.field("left out",
                    std::to_string(left_out->turns) + " " + std::to_string(left_out->steps));
+    }
+    // Two conversations may have the same prompt once they lack what they differed in.
+    if (!chunk.generation.left_out_from.empty()) {
+      hasher.field("left out from", chunk.generation.left_out_from);
     }
     // client_data belongs to one request: equal answers to other requests are other chunks.
     if (!chunk.client_data.empty()) hasher.field("id", chunk.id);

@@ -17,13 +17,11 @@
 namespace cascade {
 namespace {
 
-// A sentence that is longer is cut into parts: lists and code have no sentences.
-constexpr size_t kSentenceBytesMax = 240;
 // The usual parameters of BM25.
 constexpr double kSaturation = 1.2;
 constexpr double kLengthWeight = 0.75;
-// How much a word counts that is only like a word of the query, and a word that comes from the best
-// sentences.
+// Words of the query count 1. A word that is only like one of them counts less, and so does a word
+// of the best sentences.
 constexpr double kAlikeWeight = 0.6;
 constexpr double kFeedbackWeight = 0.5;
 // The number of best sentences whose words are searched for, too.
@@ -52,23 +50,33 @@ bool has_no_spaces(uint32_t c) {
          (c >= 0xAC00 && c <= 0xD7AF) || (c >= 0xF900 && c <= 0xFAFF) || c >= 0x20000;
 }
 
-// Calls `take` with each word of the text, folded; with pairs of characters if the word's script
-// has no spaces.
+// Calls `take` with the word, folded, or with its pairs of characters if its script has no spaces.
+template <class Take>
+void take_word(std::string_view word, bool has_spaces, const Take& take) {
+  if (has_spaces) return take(folded_word(word));
+  size_t at = 0;
+  do {
+    const size_t next = at + utf8_decode(word, at).size;
+    const size_t end = next < word.size() ? next + utf8_decode(word, next).size : next;
+    if (end > next || at == 0) take(folded_word(word.substr(at, end - at)));
+    at = next;
+  } while (at < word.size());
+}
+
+// Does that with each word of the text. A word ends also where the script changes.
 template <class Take>
 void for_words(std::string_view text, const Take& take) {
   for (auto span = next_word(text, 0); span; span = next_word(text, span->end)) {
-    const std::string_view word = text.substr(span->begin, span->end - span->begin);
-    if (!has_no_spaces(utf8_decode(word, 0).value)) {
-      take(folded_word(word));
-      continue;
+    size_t begin = span->begin;
+    while (begin < span->end) {
+      const bool pairs = has_no_spaces(utf8_decode(text, begin).value);
+      size_t end = begin;
+      while (end < span->end && has_no_spaces(utf8_decode(text, end).value) == pairs) {
+        end += utf8_decode(text, end).size;
+      }
+      take_word(text.substr(begin, end - begin), !pairs, take);
+      begin = end;
     }
-    size_t at = 0;
-    do {
-      const size_t next = at + utf8_decode(word, at).size;
-      const size_t end = next < word.size() ? next + utf8_decode(word, next).size : next;
-      if (end > next || at == 0) take(folded_word(word.substr(at, end - at)));
-      at = next;
-    } while (at < word.size());
   }
 }
 
@@ -83,21 +91,22 @@ bool ends_sentence(std::string_view text, size_t at) {
 }
 
 // Where the sentence that begins at `begin` ends.
-size_t sentence_end(std::string_view text, size_t begin) {
-  const size_t most = std::min(text.size(), begin + kSentenceBytesMax);
+size_t sentence_end(std::string_view text, size_t begin, size_t bytes_max) {
+  const size_t most = std::min(text.size(), begin + bytes_max);
   for (size_t at = begin; at < most; ++at) {
     if (ends_sentence(text, at)) return at + 1;
   }
   if (most == text.size()) return most;
-  const size_t space = text.rfind(' ', most);
-  if (space != std::string_view::npos && space > begin + kSentenceBytesMax / 2) return space + 1;
   const std::string_view cut = text.substr(begin, most - begin);
+  const size_t space = cut.rfind(' ');
+  if (space != std::string_view::npos && space > cut.size() / 2) return begin + space + 1;
   return most - std::min(utf8_incomplete_suffix(cut), cut.size() - 1);
 }
 
 class Ranking {
  public:
-  explicit Ranking(std::span<const EarlierTurn> turns) {
+  Ranking(std::span<const EarlierTurn> turns, size_t sentence_bytes_max)
+      : sentence_bytes_max_(sentence_bytes_max) {
     for (size_t i = 0; i < turns.size(); ++i) {
       add(i, /*is_answer=*/false, turns[i].question);
       add(i, /*is_answer=*/true, turns[i].answer);
@@ -138,7 +147,7 @@ class Ranking {
 
   void add(size_t turn, bool is_answer, std::string_view text) {
     for (size_t begin = 0; begin < text.size();) {
-      const size_t end = sentence_end(text, begin);
+      const size_t end = sentence_end(text, begin, sentence_bytes_max_);
       Sentence sentence = {turn, is_answer, begin, end, {}};
       for_words(text.substr(begin, end - begin), [&](std::string&& word) {
         sentence.words.push_back(
@@ -237,9 +246,11 @@ class Ranking {
     const size_t first = place > 0 && are_neighbours(place, place - 1) ? place - 1 : place;
     const size_t last = are_neighbours(place, place + 1) ? place + 1 : place;
     const Sentence& sentence = sentences_[place];
-    return {sentence.turn, sentence.is_answer, sentences_[first].begin, sentences_[last].end};
+    return {sentence.turn,        sentence.is_answer, sentences_[first].begin,
+            sentences_[last].end, sentence.begin,     sentence.end};
   }
 
+  const size_t sentence_bytes_max_;
   std::unordered_map<std::string, WordId> ids_;
   std::vector<Sentence> sentences_;
   std::vector<size_t> sentences_with_;  // [words]
@@ -248,8 +259,9 @@ class Ranking {
 
 }  // namespace
 
-std::vector<Passage> rank_passages(std::string_view query, std::span<const EarlierTurn> turns) {
-  return Ranking(turns).rank(query);
+std::vector<Passage> rank_passages(std::string_view query, std::span<const EarlierTurn> turns,
+                                   size_t sentence_bytes_max) {
+  return Ranking(turns, sentence_bytes_max).rank(query);
 }
 
 }  // namespace cascade

@@ -10,11 +10,12 @@
 
 namespace cascade {
 
-// A part of a turn's question or answer: a few sentences.
+// A part of a turn's question or answer: a sentence that was found, and those beside it.
 struct Passage {
   size_t turn = 0;  // its place among the turns
   bool is_answer = false;
-  size_t begin = 0, end = 0;  // bytes of that text
+  size_t begin = 0, end = 0;                    // bytes of that text
+  size_t sentence_begin = 0, sentence_end = 0;  // the sentence itself
   bool operator==(const Passage&) const = default;
 };
 
@@ -27,7 +28,9 @@ struct Passage {
 // Every second passage is found by the words of the best sentences, too (pseudo-relevance
 // feedback): if "Ana uses the red box" was found, what is known of the red box follows.
 //
+// A sentence has at most `sentence_bytes_max` bytes: longer ones, such as lists and code, are cut.
 // Takes time in proportion to the texts. Texts may be any bytes. Any thread.
-std::vector<Passage> rank_passages(std::string_view query, std::span<const EarlierTurn> turns);
+std::vector<Passage> rank_passages(std::string_view query, std::span<const EarlierTurn> turns,
+                                   size_t sentence_bytes_max = 240);
 
 }  // namespace cascade

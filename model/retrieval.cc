@@ -16,8 +16,13 @@ constexpr std::string_view kHeading = "Earlier in this conversation:\n\n";
 constexpr std::string_view kEnd = "Now:\n\n";
 // What is looked at of a long question: as much of its beginning, and of its end.
 constexpr size_t kQueryBytes = 2048;
-// No token has more bytes, on average over a text of some length.
-constexpr int64_t kTokenBytes = 8;
+// The bytes that a sentence has at most: fewer if there is little room.
+constexpr int64_t kSentenceBytesMin = 20;
+constexpr int64_t kSentenceBytesMax = 240;
+// After so many passages that did not fit, hardly anything would.
+constexpr int kMissesMax = 8;
+// No text of some length has more bytes a token, and no sentence is in more than three passages.
+constexpr int64_t kTokenBytes = 8 * 3;
 
 // The newest message of the user; nullptr if there is none.
 const ChatMessage* newest_question(std::span<const ChatMessage> messages) {
@@ -63,14 +68,14 @@ std::string joined(std::string_view text, const Parts& parts) {
 
 class Excerpts {
  public:
-  Excerpts(const Tokenizer& tokenizer, std::span<const EarlierTurn> turns,
-           std::span<const Passage> passages)
-      : tokenizer_(tokenizer), turns_(turns) {
-    for (const Passage& passage : passages) {
-      auto& [question, answer] = turns_chosen_[passage.turn];
-      add_part(passage.is_answer ? answer : question, passage.begin, passage.end);
-    }
+  Excerpts(const Tokenizer& tokenizer, std::span<const EarlierTurn> turns)
+      : tokenizer_(&tokenizer), turns_(turns) {}
+
+  void add(const Passage& passage) { add(passage, passage.begin, passage.end); }
+  void add_sentence(const Passage& passage) {
+    add(passage, passage.sentence_begin, passage.sentence_end);
   }
+  bool empty() const { return turns_chosen_.empty(); }
 
   std::string text() const {
     std::string all(kHeading);
@@ -92,7 +97,7 @@ class Excerpts {
  private:
   Result<int64_t> tokens_of(const std::string& text) const {
     ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                     tokenizer_.encode(text, /*trusted=*/false, /*with_template=*/false));
+                     tokenizer_->encode(text, /*trusted=*/false, /*with_template=*/false));
     return std::ssize(ids);
   }
 
@@ -104,10 +109,52 @@ class Excerpts {
     return text;
   }
 
-  const Tokenizer& tokenizer_;
+  void add(const Passage& passage, size_t begin, size_t end) {
+    auto& [question, answer] = turns_chosen_[passage.turn];
+    add_part(passage.is_answer ? answer : question, begin, end);
+  }
+
+  const Tokenizer* tokenizer_;
   std::span<const EarlierTurn> turns_;
   std::map<size_t, std::pair<Parts, Parts>> turns_chosen_;  // parts of question and answer
 };
+
+// Takes as many of the best passages as fit together. After that, each of the next ones is taken if
+// it fits, or else its sentence alone, so that a long one does not keep out short ones.
+Result<Excerpts> choose(const Excerpts& none, std::span<const Passage> passages,
+                        int64_t tokens_max) {
+  const auto fits = [&](const Excerpts& excerpts) -> Result<bool> {
+    ASSIGN_OR_RETURN(const int64_t tokens, excerpts.tokens());
+    return tokens <= tokens_max;
+  };
+  const auto first = [&](size_t count) {
+    Excerpts excerpts = none;
+    for (const Passage& passage : passages.first(count)) excerpts.add(passage);
+    return excerpts;
+  };
+  size_t together = 0, most = passages.size();
+  while (together < most) {
+    const size_t tried = (together + most + 1) / 2;
+    ASSIGN_OR_RETURN(const bool all, fits(first(tried)));
+    together = all ? tried : together;
+    most = all ? most : tried - 1;
+  }
+  Excerpts chosen = first(together);
+  int misses = 0;
+  for (size_t i = together; i < passages.size() && misses < kMissesMax; ++i) {
+    Excerpts more = chosen, fewer = chosen;
+    more.add(passages[i]);
+    fewer.add_sentence(passages[i]);
+    ASSIGN_OR_RETURN(const bool has_room, fits(more));
+    ASSIGN_OR_RETURN(const bool has_some_room, has_room ? has_room : fits(fewer));
+    if (has_some_room) {
+      chosen = has_room ? std::move(more) : std::move(fewer);
+    } else {
+      ++misses;
+    }
+  }
+  return chosen;
+}
 
 }  // namespace
 
@@ -115,30 +162,21 @@ Result<RetrievedText> retrieve(const Tokenizer& tokenizer, std::span<const ChatM
                                std::span<const EarlierTurn> turns, int64_t tokens_max) {
   const ChatMessage* const question = newest_question(messages);
   if (question == nullptr) return RetrievedText();
-  std::vector<Passage> passages = rank_passages(query_of(question->content), turns);
+  // No text has more tokens than bytes, so a sentence has room beside the heading.
+  const auto sentence_bytes =
+      static_cast<size_t>(std::clamp(tokens_max * 2 / 3, kSentenceBytesMin, kSentenceBytesMax));
+  std::vector<Passage> passages = rank_passages(query_of(question->content), turns, sentence_bytes);
   // As many of the best as certainly do not fit.
   size_t some = 0;
   for (int64_t bytes = 0; some < passages.size() && bytes <= kTokenBytes * tokens_max; ++some) {
     bytes += static_cast<int64_t>(passages[some].end - passages[some].begin);
   }
-  passages.resize(some);
-  // The largest number of passages that fit.
-  size_t fit = 0, most = passages.size();
-  while (fit < most) {
-    const size_t tried = (fit + most + 1) / 2;
-    const Excerpts excerpts(tokenizer, turns, std::span(passages).first(tried));
-    ASSIGN_OR_RETURN(const int64_t tokens, excerpts.tokens());
-    if (tokens <= tokens_max) {
-      fit = tried;
-    } else {
-      most = tried - 1;
-    }
-  }
-  if (fit == 0) return RetrievedText();
-  const Excerpts excerpts(tokenizer, turns, std::span(passages).first(fit));
+  ASSIGN_OR_RETURN(const Excerpts chosen,
+                   choose(Excerpts(tokenizer, turns), std::span(passages).first(some), tokens_max));
   RetrievedText retrieved;
-  retrieved.text = excerpts.text();
-  ASSIGN_OR_RETURN(retrieved.from, excerpts.from());
+  if (chosen.empty()) return retrieved;
+  retrieved.text = chosen.text();
+  ASSIGN_OR_RETURN(retrieved.from, chosen.from());
   return retrieved;
 }
 

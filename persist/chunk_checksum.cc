@@ -29,6 +29,7 @@ int64_t chunk_checksum(const Chunk& chunk) {
   // Rows that are older than these columns have the checksum of the others.
   if (made.approximation != Approximation::kNone) sum.add(to_string(made.approximation));
   if (made.left_out) sum.add_all(made.left_out->turns, made.left_out->steps);
+  if (!made.left_out_from.empty()) sum.add(made.left_out_from);
   for (const Retrieved& part : made.retrieved) sum.add_all(part.chunk_id, part.tokens);
   sum.add(std::span<const int32_t>(chunk.token_ids));
   sum.add(static_cast<int64_t>(chunk.think_spans.size()));

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -33,8 +31,9 @@ constexpr char kPut[] =
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, "
-    "client_data, token_ids, approximation, left_out_turns, left_out_steps, retrieved) "
-    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "client_data, token_ids, approximation, left_out_turns, left_out_steps, left_out_from, "
+    "retrieved) VALUES "
+    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT(tenant, id) DO UPDATE SET type=excluded.type, published=excluded.published, "
     "pinned=excluded.pinned, name=excluded.name, created_us=excluded.created_us, "
     "last_used_us=excluded.last_used_us, expires_us=excluded.expires_us, hits=excluded.hits, "
@@ -51,7 +50,8 @@ constexpr char kPut[] =
     "checksum=excluded.checksum, text=excluded.text, query_text=excluded.query_text, "
     "raw_text=excluded.raw_text, client_data=excluded.client_data, token_ids=excluded.token_ids, "
     "approximation=excluded.approximation, left_out_turns=excluded.left_out_turns, "
-    "left_out_steps=excluded.left_out_steps, retrieved=excluded.retrieved "
+    "left_out_steps=excluded.left_out_steps, left_out_from=excluded.left_out_from, "
+    "retrieved=excluded.retrieved "
     "RETURNING number";
 constexpr char kLoad[] =
     "SELECT number, tenant, id, type, published, pinned, name, created_us, last_used_us, "
@@ -59,8 +59,8 @@ constexpr char kLoad[] =
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, client_data, "
-    "token_ids, approximation, left_out_turns, left_out_steps, retrieved FROM chunks "
-    "WHERE number >= ? ORDER BY number";
+    "token_ids, approximation, left_out_turns, left_out_steps, left_out_from, retrieved "
+    "FROM chunks WHERE number >= ? ORDER BY number";
 
 Blob as_blob(const std::vector<int32_t>& token_ids) {
   return {reinterpret_cast<const uint8_t*>(token_ids.data()), token_ids.size() * sizeof(int32_t)};
@@ -87,7 +87,7 @@ void bind(Query& query, const Chunk& chunk) {
              made.presence_penalty, made.frequency_penalty, made.seed, made.max_tokens,
              made.logit_bias_count, made.finish_reason, chunk_checksum(chunk), chunk.text,
              chunk.query_text, chunk.raw_text, chunk.client_data, as_blob(chunk.token_ids),
-             to_string(made.approximation), left_out.turns, left_out.steps,
+             to_string(made.approximation), left_out.turns, left_out.steps, made.left_out_from,
              retrieved_column(made.retrieved));
 }
 
@@ -160,6 +160,7 @@ Row read_row(const Query& query) {
   left_out.turns = integer();
   left_out.steps = integer();
   if (left_out != LeftOut()) made.left_out = left_out;
+  made.left_out_from = text();
   made.retrieved = retrieved_from_column(text());
   return row;
 }
@@ -416,44 +417,6 @@ Result<std::vector<SearchHit>> ChunkTable::search(std::string_view tenant, std::
     ASSIGN_OR_RETURN(const bool more, found.next());
     if (!more) return hits;
     hits.push_back({found.text(0), snippet_of(found.text(1), query)});
-  }
-}
-
-Result<std::vector<std::string>> ChunkTable::rank(std::string_view tenant,
-                                                  std::string_view question,
-                                                  const std::vector<std::string>& ids,
-                                                  size_t limit) {
-  std::vector<std::string> best;
-  const auto expression = any_word(tenant, question);
-  if (!expression) return best;
-  const std::string names =
-      nlohmann::json(ids).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  // The search looks only at the rows between these, which were mostly added one after the other.
-  int64_t from = 0, to = std::numeric_limits<int64_t>::max();
-  {
-    ASSIGN_OR_RETURN(Query range, database_.query("SELECT count(*), min(number), max(number) "
-                                                  "FROM chunks WHERE tenant = ? AND id IN "
-                                                  "(SELECT value FROM json_each(?))"));
-    range.bind(tenant, names);
-    ASSIGN_OR_RETURN(const bool counted, range.next());
-    const bool knows_all = counted && range.integer(0) == std::ssize(ids);
-    if (knows_all) from = range.integer(1);
-    if (knows_all) to = range.integer(2);
-  }
-  ASSIGN_OR_RETURN(
-      Query found,
-      database_.query(
-          "SELECT c.id FROM chunk_search JOIN chunks c ON c.number = chunk_search.rowid "
-          "WHERE chunk_search MATCH ? AND chunk_search.rowid BETWEEN ? AND ? "
-          "AND (c.tenant = ? OR c.published = 1) "
-          "AND c.id IN (SELECT value FROM json_each(?)) "
-          // The columns tenant and published do not count.
-          "ORDER BY bm25(chunk_search, 0, 0, 1, 1, 1), c.number DESC LIMIT ?"));
-  found.bind(*expression, from, to, tenant, names, static_cast<int64_t>(limit));
-  while (true) {
-    ASSIGN_OR_RETURN(const bool more, found.next());
-    if (!more) return best;
-    best.push_back(found.text(0));
   }
 }
 

@@ -49,11 +49,6 @@ class ChunkTable {
   // field "query": no words, or more than 32 words or 1,024 bytes.
   Result<std::vector<SearchHit>> search(std::string_view tenant, std::string_view query,
                                         size_t limit);
-  // Returns which of the chunks `ids`, as far as the tenant may see them, have words of `question`,
-  // or words that begin like these (search_expression.h): those with the most and rarest ones first
-  // (BM25, as FTS5 computes it), at most `limit`.
-  Result<std::vector<std::string>> rank(std::string_view tenant, std::string_view question,
-                                        const std::vector<std::string>& ids, size_t limit);
   // Words of deleted texts stay in the search index until its parts are merged. Does a part of that
   // work; false when nothing is left to do.
   Result<bool> forget_step();

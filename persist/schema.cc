@@ -233,8 +233,10 @@ ALTER TABLE chunks ADD COLUMN left_out_turns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE chunks ADD COLUMN left_out_steps INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-// What prompts had again of what they lacked: earlier programs brought nothing back.
+// Where the turns are that prompts lack, and what came back of them: earlier programs brought
+// nothing back.
 constexpr char kVersion7[] = R"sql(
+ALTER TABLE chunks ADD COLUMN left_out_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE chunks ADD COLUMN retrieved TEXT NOT NULL DEFAULT '';
 )sql";
 

@@ -5,7 +5,6 @@
 #include <cctype>
 #include <vector>
 
-#include "base/utf8.h"
 #include "base/words.h"
 
 namespace cascade {
@@ -14,35 +13,14 @@ namespace {
 constexpr std::string_view kSpaces("\0\t\n\v\f\r ", 7);
 // How many words count at either end of a long question.
 constexpr size_t kWordsAtEnds = 32;
-// Words begin alike if this many characters are the same ("truncation stemming"): shorter words
-// must be equal.
-constexpr size_t kStemCharacters = 5;
 
-std::string quoted(std::string_view text) {
-  std::string quoted = "\"";
+std::string as_phrase(std::string_view text) {
+  std::string phrase = "\"";
   for (const char c : text) {
-    if (c != '\0') quoted += c;
-    if (c == '"') quoted += c;
+    if (c != '\0') phrase += c;
+    if (c == '"') phrase += c;
   }
-  return quoted + '"';
-}
-
-std::string expression(std::string_view tenant, const std::string& words) {
-  // A tenant's name may consist of characters that make no words: then only the rows decide.
-  const bool has_words = std::ranges::any_of(
-      tenant, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
-  const std::string whose =
-      has_words ? "(tenant : " + quoted(tenant) + " OR published : \"1\") AND " : "";
-  return whose + "{name text query_text} : (" + words + ")";
-}
-
-// Stands for the words that begin like this one, or for this one if it is short.
-std::string word_like(std::string_view word) {
-  size_t characters = 0, end = 0;
-  for (; characters < kStemCharacters && end < word.size(); ++characters) {
-    end += utf8_decode(word, end).size;
-  }
-  return quoted(word.substr(0, end)) + (characters == kStemCharacters ? " *" : "");
+  return phrase + '"';
 }
 
 }  // namespace
@@ -54,28 +32,31 @@ std::optional<std::string> all_words(std::string_view tenant, std::string_view q
   size_t begin = 0;
   while (begin < query.size()) {
     const size_t end = std::min(query.find_first_of(kSpaces, begin), query.size());
-    if (end > begin) words += " " + quoted(query.substr(begin, end - begin));
+    if (end > begin) words += " " + as_phrase(query.substr(begin, end - begin));
     count += end > begin;
     begin = end + 1;
   }
   if (count == 0 || count > kSearchWordsMax) return std::nullopt;
-  return expression(tenant, words);
+  // A tenant's name may consist of characters that make no words: then only the rows decide.
+  const bool has_words = std::ranges::any_of(
+      tenant, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+  const std::string whose =
+      has_words ? "(tenant : " + as_phrase(tenant) + " OR published : \"1\") AND " : "";
+  return whose + "{name text query_text} : (" + words + ")";
 }
 
-std::optional<std::string> any_word(std::string_view tenant, std::string_view question) {
-  std::vector<std::string> all;
+std::vector<std::string> each_word(std::string_view question) {
+  std::vector<std::string> words;
   for (auto word = next_word(question, 0); word; word = next_word(question, word->end)) {
-    all.push_back(word_like(question.substr(word->begin, word->end - word->begin)));
+    words.push_back(folded_word(question.substr(word->begin, word->end - word->begin)));
   }
-  if (all.empty()) return std::nullopt;
-  if (all.size() > 2 * kWordsAtEnds) {
-    all.erase(all.begin() + kWordsAtEnds, all.end() - static_cast<ptrdiff_t>(kWordsAtEnds));
+  if (words.size() > 2 * kWordsAtEnds) {
+    words.erase(words.begin() + kWordsAtEnds, words.end() - static_cast<ptrdiff_t>(kWordsAtEnds));
   }
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::string words;
-  for (const std::string& word : all) words += (words.empty() ? "" : " OR ") + word;
-  return expression(tenant, words);
+  std::ranges::sort(words);
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  for (std::string& word : words) word = "{text query_text} : " + as_phrase(word);
+  return words;
 }
 
 }  // namespace cascade

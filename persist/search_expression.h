@@ -5,21 +5,22 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cascade {
 
 inline constexpr size_t kSearchWordsMax = 32;
 inline constexpr size_t kSearchBytesMax = 1024;
 
-// Both expressions are for texts, names and queries of chunks that the tenant can possibly see; the
-// chunks' rows decide what it may really see. Any thread.
-
-// Returns an expression for chunks with every word of `query`, whose words are separated by spaces;
-// nullopt for no words, or more than kSearchWordsMax words or kSearchBytesMax bytes.
+// Returns an expression for chunks that the tenant can possibly see, and that have every word of
+// `query` in their name, text or query; the chunks' rows decide what it may really see. Words are
+// separated by spaces. nullopt for no words, or more than kSearchWordsMax words or kSearchBytesMax
+// bytes. Any thread.
 std::optional<std::string> all_words(std::string_view tenant, std::string_view query);
 
-// Returns an expression for chunks with any word of `question`, or a word that begins alike; of a
-// long question only for the first and the last words. nullopt if it has no words.
-std::optional<std::string> any_word(std::string_view tenant, std::string_view question);
+// Returns an expression for each word of `question`: for chunks with that word in their text or
+// query, whosever they are. A long question has as many words at its beginning and its end that
+// count. Any thread.
+std::vector<std::string> each_word(std::string_view question);
 
 }  // namespace cascade

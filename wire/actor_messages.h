@@ -55,7 +55,7 @@ struct EncodeJob {
   std::optional<int64_t> room{};
   std::optional<LeftOut> preferred{};    // kPrompt: left out, if the rest fits then
   std::optional<int64_t> next_tokens{};  // kHistory: what the next prompt will add
-  // kPrompt, without `room`: what answers the newest question best is put before it.
+  // kPrompt, without `room`: the parts that answer the newest question best are put before it.
   std::optional<Retrieval> retrieval{};
 };
 

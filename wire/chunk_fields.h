@@ -56,6 +56,7 @@ void fields(A& a, M& m) {
   a.optional("logit_bias_count", m.logit_bias_count);
   a.optional("approximation", m.approximation);
   a.optional("left_out", m.left_out);
+  a.optional("left_out_from", m.left_out_from);
   a.optional("retrieved", m.retrieved);
 }
 

@@ -169,8 +169,8 @@ struct Final {
   Approximation approximation = Approximation::kNone;
   // What the prompt lacks because the conversation was longer than its room; absent: nothing.
   std::optional<LeftOut> left_out{};
-  // What was brought back of that, and the text with it, which the prompt has before the newest
-  // question.
+  // The turns of which parts were brought back, and these parts: the message of the newest question
+  // begins with this text.
   std::vector<Retrieved> retrieved{};
   std::string retrieved_text{};
 };

@@ -210,6 +210,7 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
   }
   Earlier earlier = {{}, kField};
   earlier.left_out = last.generation.left_out.value_or(LeftOut());
+  earlier.left_out_from = last.generation.left_out_from;
   for (const std::string& id : last.parent_ids) {
     const auto parent = registry.find(tenant, id);
     if (!parent.ok() && on_missing == OnMissing::kSkip) {

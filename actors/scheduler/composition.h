@@ -36,6 +36,7 @@ struct Earlier {
   LeftOut left_out = {};            // what the conversation had before all these
   std::vector<int64_t> turns = {};  // of a session: the number of each turn in `chunks`
   std::vector<std::string> outputs_left_out = {};  // of a session: those of `left_out`
+  std::string left_out_from = {};                  // as in GenerationRecord
 };
 
 // Returns the conversation that ends with an output: the chunks that the output's request named,

@@ -1,8 +1,8 @@
-// An output names the chunks that its prompt was made of, so the way back leads from output to
-// output.
+// An output has the text of the message that it answers, which is the last one before it.
 #include "actors/scheduler/earlier_turns.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -11,15 +11,21 @@
 namespace cascade {
 namespace {
 
+// The way back ends after so many outputs: the older ones are hardly ever what is asked for.
+constexpr size_t kOutputsMax = 4096;
+// One turn has at most this part of the bytes of all.
+constexpr size_t kTurnDivisor = 4;
+
 void add_text(std::string& text, const std::string& more) {
   if (more.empty()) return;
   if (!text.empty()) text += "\n\n";
   text += more;
 }
 
-// The outputs among the parents of an output; none if it is not found.
-std::vector<std::string> outputs_of(const std::string& id, const std::string& tenant,
-                                    ChunkRegistry& registry) {
+// The outputs that this output's prompt was made of, oldest first, and the output itself; none if
+// it is not found.
+std::vector<std::string> conversation_with(const std::string& id, const std::string& tenant,
+                                           ChunkRegistry& registry) {
   std::vector<std::string> outputs;
   const auto found = registry.find(tenant, id);
   if (!found.ok()) return outputs;
@@ -28,61 +34,111 @@ std::vector<std::string> outputs_of(const std::string& id, const std::string& te
     const bool is_output = entry.ok() && (*entry)->chunk.type == ChunkType::kOutput;
     if (is_output) outputs.push_back(parent);
   }
+  outputs.push_back(id);
   return outputs;
+}
+
+// Collects the messages of a turn that no output stands for.
+class TextCollector {
+ public:
+  explicit TextCollector(std::vector<EarlierTurn>& texts) : texts_(texts) {}
+
+  void add(const ChatMessage& message) {
+    take_latest();
+    // The results of tools belong to the step that called them.
+    if (message.role != "tool" && !turn_.answer.empty()) end();
+    latest_ = &message;
+  }
+  // The latest message and the one after it have an output, which has both texts.
+  void skip_latest() {
+    latest_ = nullptr;
+    end();
+  }
+  void end() {
+    take_latest();
+    if (!turn_.question.empty() || !turn_.answer.empty()) texts_.push_back(std::move(turn_));
+    turn_ = {};
+  }
+
+ private:
+  void take_latest() {
+    if (latest_ == nullptr) return;
+    const bool is_question = latest_->role == "user" || latest_->role == "system";
+    add_text(is_question ? turn_.question : turn_.answer, latest_->content);
+    latest_ = nullptr;
+  }
+
+  std::vector<EarlierTurn>& texts_;
+  EarlierTurn turn_;
+  const ChatMessage* latest_ = nullptr;
+};
+
+// The end of the text: at most so many bytes, and no part of a character.
+std::string end_of(const std::string& text, size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  size_t begin = text.size() - bytes_max;
+  while (begin < text.size() && (static_cast<uint8_t>(text[begin]) & 0xC0) == 0x80) ++begin;
+  return text.substr(begin);
+}
+
+// The output that the request's conversation goes on after; empty if it names none that is still in
+// the conversation.
+std::string latest_output(const Request& request) {
+  if (!request.session_taken) return request.params.previous_output;
+  const size_t turns = request.session_turns.size();
+  const size_t gone = std::min(turns, request.answers_left_out);
+  const bool is_known = gone < turns && turns - gone <= request.answers.size();
+  return is_known ? request.answers[turns - gone - 1].first : std::string();
+}
+
+// The turn with the ends of its texts only: at most so many bytes together.
+EarlierTurn shortened(EarlierTurn&& turn, size_t bytes_max) {
+  turn.answer = end_of(turn.answer, bytes_max);
+  turn.question = end_of(turn.question, bytes_max - turn.answer.size());
+  return std::move(turn);
 }
 
 }  // namespace
 
 void note_left_out(const ConversationCuts& cuts, const LeftOut& cut, Request& request) {
+  const std::string latest = latest_output(request);
+  if (!latest.empty()) request.earlier.from = latest;
   if (request.on_overflow != OnOverflow::kRetrieve) return;
   auto answer = request.answers.begin();
-  EarlierTurn turn;
-  bool has_output = false;
-  const auto end_turn = [&] {
-    const bool has_text = !turn.question.empty() || !turn.answer.empty();
-    if (has_text && !has_output) request.earlier.texts.push_back(std::move(turn));
-    turn = {};
-    has_output = false;
-  };
+  TextCollector texts(request.earlier.texts);
   for (size_t i = 0; i < request.messages.size(); ++i) {
     while (answer != request.answers.end() && answer->second < i) ++answer;
     if (cuts.stays(i, cut)) continue;
-    const ChatMessage& message = request.messages[i];
-    const bool asks = message.role == "user" || message.role == "system";
-    if (asks && !turn.answer.empty()) end_turn();
     if (answer != request.answers.end() && answer->second == i) {
       request.earlier.outputs.push_back(answer->first);
-      has_output = true;
+      texts.skip_latest();
+    } else {
+      texts.add(request.messages[i]);
     }
-    add_text(asks ? turn.question : turn.answer, message.content);
-    if (has_output) end_turn();  // the output has the text of its question
   }
-  end_turn();
+  texts.end();
 }
 
 std::vector<std::string> outputs_left_out(const Request& request, ChunkRegistry& registry) {
   const std::string& tenant = request.client.tenant;
-  const std::vector<std::string>& known = request.earlier.outputs;
   std::set<std::string, std::less<>> seen(request.parent_ids.begin(), request.parent_ids.end());
-  std::vector<std::string> outputs;
-  for (const std::string& id : known) {
-    if (seen.insert(id).second) outputs.push_back(id);
-  }
-  // The oldest output names those before it.
-  std::vector<std::string> oldest = outputs;
-  oldest.insert(oldest.end(), request.parent_ids.begin(), request.parent_ids.end());
-  while (!oldest.empty()) {
-    std::vector<std::string> before;
-    for (const std::string& id : oldest) {
-      for (std::string& parent : outputs_of(id, tenant, registry)) {
-        if (seen.insert(parent).second) before.push_back(std::move(parent));
-      }
-      if (!before.empty()) break;
+  std::vector<std::string> newest_first;
+  const auto add = [&](const std::vector<std::string>& outputs) {
+    for (auto id = outputs.rbegin(); id != outputs.rend(); ++id) {
+      if (seen.insert(*id).second) newest_first.push_back(*id);
     }
-    outputs.insert(outputs.begin(), before.begin(), before.end());
-    oldest = std::move(before);
+  };
+  add(request.earlier.outputs);
+  std::set<std::string, std::less<>> visited;
+  // A session names all its turns.
+  std::string from = request.session_taken ? std::string() : request.earlier.from;
+  while (!from.empty() && visited.insert(from).second && newest_first.size() < kOutputsMax) {
+    add(conversation_with(from, tenant, registry));
+    const auto found = registry.find(tenant, from);
+    from = found.ok() ? (*found)->chunk.generation.left_out_from : std::string();
   }
-  return outputs;
+  std::ranges::reverse(newest_first);
+  return newest_first;
 }
 
 std::vector<EarlierTurn> texts_of(const std::vector<std::string>& ids,
@@ -96,8 +152,8 @@ std::vector<EarlierTurn> texts_of(const std::vector<std::string>& ids,
     const auto found = registry.find(tenant, id);
     if (!found.ok()) return;
     const size_t size = (*found)->chunk.query_text.size() + (*found)->chunk.text.size();
-    if (size > bytes_max - bytes) return;
-    bytes += size;
+    if (bytes >= bytes_max) return;
+    bytes += std::min(size, bytes_max / kTurnDivisor);
     chosen.insert(id);
   };
   for (const std::string& id : first) choose(id);
@@ -106,20 +162,20 @@ std::vector<EarlierTurn> texts_of(const std::vector<std::string>& ids,
   for (const std::string& id : ids) {
     if (!chosen.contains(id)) continue;
     const Chunk& chunk = (*registry.find(tenant, id))->chunk;
-    turns.push_back({id, chunk.query_text, chunk.text});
+    turns.push_back(shortened({id, chunk.query_text, chunk.text}, bytes_max / kTurnDivisor));
   }
   return turns;
 }
 
-std::span<const EarlierTurn> newest_of(std::span<const EarlierTurn> turns, size_t bytes_max) {
-  size_t bytes = 0, count = 0;
-  while (count < turns.size()) {
-    const EarlierTurn& next = turns[turns.size() - 1 - count];
+std::vector<EarlierTurn> newest_of(std::vector<EarlierTurn>&& turns, size_t bytes_max) {
+  size_t bytes = 0, first = turns.size();
+  while (first > 0 && bytes < bytes_max) {
+    EarlierTurn& next = turns[--first];
+    next = shortened(std::move(next), bytes_max - bytes);
     bytes += next.question.size() + next.answer.size();
-    if (bytes > bytes_max) break;
-    ++count;
   }
-  return turns.last(count);
+  turns.erase(turns.begin(), turns.begin() + static_cast<ptrdiff_t>(first));
+  return std::move(turns);
 }
 
 void take_retrieved(wire::EncodeDone& done, Request& request) {
@@ -136,11 +192,22 @@ void take_retrieved(wire::EncodeDone& done, Request& request) {
 }
 
 void add_retrieved(ChunkRegistry& registry, Request& request) {
+  const auto add = [&](const std::string& id) {
+    const auto found = registry.find(request.client.tenant, id);
+    const std::string& tenant = found.ok() ? (*found)->chunk.tenant : request.client.tenant;
+    request.texts.push_back(
+        {{tenant, id}, request.earlier.where, /*is_output=*/false, /*is_retrieved=*/true});
+  };
   for (const Retrieved& part : request.retrieved) {
     if (part.chunk_id.empty()) continue;
+    add(part.chunk_id);
     const auto found = registry.find(request.client.tenant, part.chunk_id);
-    const std::string& tenant = found.ok() ? (*found)->chunk.tenant : request.client.tenant;
-    request.texts.push_back({{tenant, part.chunk_id}, request.earlier.where});
+    if (!found.ok()) continue;
+    for (const std::string& parent : (*found)->chunk.parent_ids) {
+      const auto entry = registry.find(request.client.tenant, parent);
+      const bool is_context = entry.ok() && (*entry)->chunk.type == ChunkType::kContext;
+      if (is_context) add(parent);
+    }
   }
 }
 

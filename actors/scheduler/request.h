@@ -39,13 +39,15 @@ struct TokenSpan {
 struct TextUse {
   ChunkUses::ChunkName chunk;
   TokenSpan where;
-  bool is_output = false;  // the pages of its question, before it, are forgotten with it
+  bool is_output = false;     // the pages of its question, before it, are forgotten with it
+  bool is_retrieved = false;  // it was brought back: no history will have it
 };
 
-// The turns that a prompt lacks, of a request that retrieves.
+// The turns that a prompt lacks.
 struct EarlierTurns {
-  std::vector<std::string> outputs;  // those that are known without looking further
-  std::vector<EarlierTurn> texts;    // turns that no output stands for, oldest first
+  std::vector<std::string> outputs;  // of the session, and those that the request left out itself
+  std::string from;                  // as GenerationRecord::left_out_from
+  std::vector<EarlierTurn> texts;    // what no output stands for, oldest first
   TokenSpan where = {0, 0};          // where the prompt has what was brought back
 };
 
@@ -190,6 +192,10 @@ struct Request {
     return state == RequestState::kPrefilling || state == RequestState::kDecoding;
   }
 
+  // As in GenerationRecord.
+  std::string told_left_out_from() const {
+    return left_out == LeftOut() ? std::string() : earlier.from;
+  }
   // As in wire::Final.
   std::optional<LeftOut> told_left_out() const {
     return left_out == LeftOut() ? std::nullopt : std::optional(left_out);

@@ -2,7 +2,7 @@
 #include "actors/scheduler/retrievals.h"
 
 #include <algorithm>
-#include <span>
+#include <iterator>
 #include <utility>
 
 #include "actors/scheduler/earlier_turns.h"
@@ -66,8 +66,9 @@ void Retrievals::found(const Asked& asked, const std::vector<std::string>& best)
   if (request == nullptr) return;
   std::vector<EarlierTurn>& turns = request->retrieval->turns;
   turns = texts_of(asked.outputs, best, kTurnsMax, kBytesMax, request->client.tenant, registry_);
-  const std::span<const EarlierTurn> texts = newest_of(request->earlier.texts, kTextBytesMax);
-  turns.insert(turns.end(), texts.begin(), texts.end());
+  std::vector<EarlierTurn> texts = newest_of(std::move(request->earlier.texts), kTextBytesMax);
+  turns.insert(turns.end(), std::make_move_iterator(texts.begin()),
+               std::make_move_iterator(texts.end()));
   ready_(*request);
 }
 

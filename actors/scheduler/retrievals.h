@@ -25,7 +25,7 @@ class Retrievals {
   // The most bytes that their texts have together, and those of turns that have no output.
   static constexpr size_t kBytesMax = size_t{1} << 20;
   static constexpr size_t kTextBytesMax = size_t{4} << 20;
-  // The fewest tokens for which it is worth it.
+  // With less room nothing is brought back.
   static constexpr int64_t kTokensMin = 32;
 
   // `ready` is called when a request is to be tokenized again, with its Request::retrieval; also
@@ -33,8 +33,9 @@ class Retrievals {
   Retrievals(Jobs& jobs, Outbox& outbox, ChunkRegistry& registry, const RequestTable& requests,
              std::function<void(Request&)> ready);
 
-  // To be called when a prompt was tokenized. Returns whether it may have something more: then
-  // `ready` follows, unless the request ends before. False for the prompt that follows on that.
+  // The prompt of a request was tokenized. Returns whether something may be brought back. Then
+  // `ready` follows, unless the request ends before that, and the prompt is tokenized once more:
+  // for that one it returns false.
   bool begin(Request& request, wire::EncodeDone& done);
   // The store's answer.
   void on(wire::StoreRanked&& answer);

@@ -56,6 +56,7 @@ Status SchedulerCore::compose_chunks(Request& request) {
   request.session_turns = std::move(earlier.turns);
   request.left_out = earlier.left_out;
   request.earlier.outputs = std::move(earlier.outputs_left_out);
+  request.earlier.from = std::move(earlier.left_out_from);
   if (request.on_overflow == OnOverflow::kError) keep_.pins.heal_from(request);
   ASSIGN_OR_RETURN(const LeftOut cut, fit_text_bytes(model_.config, request));
   auto next = composition.new_chunks.begin();
@@ -116,9 +117,13 @@ Status SchedulerCore::take_messages(Request& request) {
     request.parent_ids.push_back((*parent)->chunk.id);
   }
   request.left_out = earlier.left_out;
+  request.earlier.from = std::move(earlier.left_out_from);
   if (params.previous_output.empty() && !params.parents.empty()) {
     const auto first = registry_.find(tenant, params.parents.front());
-    if (first.ok()) request.left_out = (*first)->chunk.generation.left_out.value_or(LeftOut());
+    if (first.ok()) {
+      request.left_out = (*first)->chunk.generation.left_out.value_or(LeftOut());
+      request.earlier.from = (*first)->chunk.generation.left_out_from;
+    }
   }
   if (leaves_out(request.on_overflow)) {
     find_answers(params.parents, registry_, request);

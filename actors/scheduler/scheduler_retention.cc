@@ -26,6 +26,7 @@ GenerationRecord record_of(const Request& request, const std::string& finish_rea
           .logit_bias_count = static_cast<int32_t>(request.sample.bias_tokens.size()),
           .approximation = request.attention.approximation,
           .left_out = request.told_left_out(),
+          .left_out_from = request.told_left_out_from(),
           .retrieved = request.retrieved};
 }
 

@@ -47,8 +47,7 @@ std::string left_out_text(const LeftOut& left_out) {
 std::string retrieved_text(const std::vector<Retrieved>& retrieved) {
   int64_t tokens = 0;
   for (const Retrieved& part : retrieved) tokens += part.tokens;
-  const std::string turns = retrieved.size() == 1 ? "one" : std::to_string(retrieved.size());
-  return "parts of " + turns + " of its turns, " + counted(tokens, "token");
+  return "parts of " + counted(std::ssize(retrieved), "turn") + ", " + counted(tokens, "token");
 }
 
 std::string usage_text(const client::Generation& generation, bool finish) {

@@ -16,8 +16,7 @@ std::string usage_text(const client::Generation& generation, bool finish);
 // "the oldest 12 turns, and the oldest step of the next turn".
 std::string left_out_text(const LeftOut& left_out);
 
-// "parts of 3 of its turns, 412 tokens"; with one turn "parts of one of its turns, 60 tokens".
-// Precondition: there are some.
+// "parts of 3 turns, 412 tokens"; "parts of 1 turn, 60 tokens". Precondition: there are some.
 std::string retrieved_text(const std::vector<Retrieved>& retrieved);
 
 }  // namespace cascade::ctl

@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "0ea4402d4551e6ba94deb16ebfd14b8ea82162da051acb5ff07e2c3360a0b89a"},
+     "28ce4fe67b5f507f2413f1f6a4eede938337a25a105625b3132bc6572f9d49a6"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "e5c16a18759ab71982855d130d77c1e7e3579a2bbb8abd256b88b77deac6d8f5"},
+     "8fad939e6e1dced1244d77cfc9cc7e145400ade35f0b1242f1088e5fa0e138be"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "ec3129a8542016767ee6741548b66e5c5223d8d6f730a02a28d74c5a9c4cb798"},
+     "8f2e4f97104d54448a1cea6cf47d07dda90547b1d71241b4f62c59b9603d1d68"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "03b50330a66c73023a84e2962f327db85b9d8753b0fb6b6540962d589899cbe5"},
+     "c52865bb313b8aeb63cd1523e312343c1ccfd36bdc51b2e7d8923a3816384083"},
 };
 
 uint64_t other_seed() {

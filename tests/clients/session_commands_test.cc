@@ -183,7 +183,7 @@ TEST(SessionTable, names_what_prompts_lack_and_what_came_back) {
   const std::string shown = render_session(session, {}, Ids::kShort, kUnstyled);
   EXPECT_THAT(shown, HasSubstr("retrieve\n"));
   EXPECT_THAT(shown, HasSubstr("turns 1 to 5, for lack of room\n"));
-  EXPECT_THAT(shown, HasSubstr("parts of 2 of its turns, 67 tokens, for the newest question\n"));
+  EXPECT_THAT(shown, HasSubstr("parts of 2 turns, 67 tokens, for the newest question\n"));
 }
 
 TEST(Units, times_to_live_are_printed_as_they_are_typed) {

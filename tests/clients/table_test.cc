@@ -219,10 +219,10 @@ TEST(UsageText, says_what_was_left_out_and_what_came_back) {
       usage_text(generation, false)
           .ends_with(", left out: the oldest 12 turns, and the oldest step of the next turn"));
   generation.retrieved = {{"output_1", 60}};
-  EXPECT_TRUE(usage_text(generation, false)
-                  .ends_with(", brought back: parts of one of its turns, 60 tokens"));
+  EXPECT_TRUE(
+      usage_text(generation, false).ends_with(", brought back: parts of 1 turn, 60 tokens"));
   generation.retrieved.push_back({"", 7});
-  EXPECT_EQ(retrieved_text(generation.retrieved), "parts of 2 of its turns, 67 tokens");
+  EXPECT_EQ(retrieved_text(generation.retrieved), "parts of 2 turns, 67 tokens");
 }
 
 TEST(UsageText, names_an_attention_mode_that_is_not_dense) {

@@ -124,7 +124,7 @@ class Overflow(unittest.TestCase):
             self.assertEqual([end["retrieved"] for end in ends], [answer["retrieved"]])
 
     def test_a_response_finds_turns_that_earlier_ones_left_out(self):
-        with Daemon("--kv-memory", "2M") as daemon:
+        with Daemon("--kv-memory", "2M", "--max-disk", "1M") as daemon:
             last = None
             asked = [f"{i}: What do you know about " + "the old town and " * 20
                      for i in range(14)]

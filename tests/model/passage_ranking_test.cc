@@ -58,6 +58,9 @@ TEST(PassageRanking, a_passage_has_the_sentences_beside_the_one_that_was_found) 
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(found[0].is_answer);
   EXPECT_EQ(text_of(found[0], turns), " Two. The hotel is old. Four.");
+  EXPECT_EQ(turns[0].answer.substr(found[0].sentence_begin,
+                                   found[0].sentence_end - found[0].sentence_begin),
+            " The hotel is old.");
 }
 
 TEST(PassageRanking, what_was_found_leads_to_what_it_names) {
@@ -76,6 +79,15 @@ TEST(PassageRanking, texts_without_spaces_are_compared_by_pairs_of_characters) {
   const std::vector<EarlierTurn> turns = {said("我喜欢苹果。天气很好。"),
                                           said("昨天我去了图书馆。"), said("没有人来。")};
   EXPECT_EQ(ranked("图书馆在哪里？", turns).front(), "昨天我去了图书馆。");
+  const std::vector<EarlierTurn> mixed = {said("2024年我去了北京。"), said("没有人来。")};
+  EXPECT_EQ(ranked("什么时候去北京？", mixed).front(), "2024年我去了北京。");
+  EXPECT_EQ(ranked("2024", mixed).front(), "2024年我去了北京。");
+}
+
+TEST(PassageRanking, takes_time_in_proportion_to_a_text_without_spaces) {
+  // A search for a space from each part back to the beginning would take minutes.
+  const std::vector<EarlierTurn> turns = {said("start " + std::string(size_t{2} << 20, '-'))};
+  EXPECT_EQ(rank_passages("start", turns).size(), 1u);
 }
 
 TEST(PassageRanking, long_texts_without_sentences_are_cut_at_words_and_characters) {

@@ -79,6 +79,27 @@ TEST(Retrieval, parts_between_which_something_is_missing_are_marked) {
       << found.text;
 }
 
+TEST(Retrieval, text_of_many_tokens_keeps_out_nothing_that_has_room) {
+  std::string dense;
+  for (int i = 0; i < 300; ++i) dense += "{x" + std::to_string(7919 * i % 1009) + "}";
+  const std::vector<EarlierTurn> turns = {
+      {"fact", "The red box: 4711.", "Yes."},
+      {"long", dense + ". What is the code of the red box? " + dense, dense}};
+  for (const int64_t most : {60, 400}) {
+    const RetrievedText found =
+        retrieved({message("user", "What is the code of the red box?")}, turns, most);
+    EXPECT_NE(found.text.find("The red box: 4711."), std::string::npos) << most;
+    EXPECT_LE(tokens(found.text), most);
+  }
+}
+
+TEST(Retrieval, of_a_text_without_sentences_the_part_with_the_words_comes_back) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "item" + std::to_string(i) + (i == 100 ? " dodo " : " ");
+  const RetrievedText found = retrieved({message("user", "dodo")}, {{"", text, ""}}, 60);
+  EXPECT_NE(found.text.find("dodo"), std::string::npos);
+}
+
 TEST(Retrieval, brings_back_nothing_if_nothing_is_found_or_nobody_asks) {
   EXPECT_TRUE(retrieved({message("user", "zebra")}, towns(3), 1000).text.empty());
   EXPECT_TRUE(retrieved({message("user", "town")}, {}, 1000).text.empty());

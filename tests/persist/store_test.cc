@@ -167,43 +167,6 @@ TEST(Store, a_search_finds_words_of_the_tenant_newest_first) {
   EXPECT_TRUE(ok(store->chunks().verify_search()));
 }
 
-TEST(Store, chunks_are_ranked_by_the_words_of_a_question) {
-  MemoryDisk disk;
-  auto store = open_store(disk);
-  std::vector<std::string> ids;
-  const auto put = [&](const std::string& text, const std::string& query = "",
-                       const std::string& tenant = "a") {
-    Chunk chunk = make_chunk(static_cast<int>(ids.size()) + 1, tenant);
-    chunk.text = text;
-    chunk.query_text = query;
-    EXPECT_TRUE(ok(store->put(chunk)));
-    ids.push_back(chunk.id);
-  };
-  put("The code of the hat is 1.");
-  put("The code of the box is 2.");
-  put("nothing at all");
-  put("Ana visited Peru.", "a café");
-  put("The code of the box of another tenant.", "", "b");
-  const auto ranked = [&](const std::string& question, const std::vector<std::string>& among,
-                          size_t limit = 10) {
-    const auto best = store->chunks().rank("a", question, among, limit);
-    EXPECT_TRUE(ok(best));
-    return *best;
-  };
-  using ::testing::ElementsAre;
-  EXPECT_THAT(ranked("What is the code of the box?", ids), ElementsAre(ids[1], ids[0]));
-  EXPECT_THAT(ranked("What is the code of the box?", ids, 1), ElementsAre(ids[1]));
-  EXPECT_THAT(ranked("What is the code of the box?", {ids[0], "unknown"}), ElementsAre(ids[0]));
-  EXPECT_THAT(ranked("Which countries did she visit?", ids), ElementsAre(ids[3]));
-  EXPECT_THAT(ranked("CAFE", ids), ElementsAre(ids[3]));
-  EXPECT_THAT(ranked("code", {}), ElementsAre());
-  EXPECT_THAT(ranked("?!", ids), ElementsAre());
-  EXPECT_THAT(ranked("\"code\" NOT AND ( * : \xFF box", {ids[1], "\xFF"}), ElementsAre(ids[1]));
-  std::string long_question = "box ";
-  for (int i = 0; i < 5000; ++i) long_question += "word" + std::to_string(i) + " ";
-  EXPECT_THAT(ranked(long_question, ids), ElementsAre(ids[1]));
-}
-
 TEST(Store, deleted_texts_are_gone_from_the_disk) {
   MemoryDisk disk;
   auto store = open_store(disk);

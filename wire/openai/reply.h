@@ -25,10 +25,11 @@ struct ReplyContext {
 OrderedJson encode_usage(const wire::Usage& usage);
 
 // Adds "left_out", what the prompt lacks of its conversation for lack of room: {"turns","steps"};
-// and "retrieved", what it has again of that: [{"id","tokens"}]. Adds nothing of what there is not.
+// and "retrieved", the turns of which parts came back: [{"id","tokens"}]. Leaves out what is empty.
 void add_left_out(OrderedJson& reply, const std::optional<LeftOut>& left_out,
                   const std::vector<Retrieved>& retrieved);
-// Adds "attention", the mode that was used, if there is one, the same, and "retrieved_text".
+// Adds "attention", the mode that was used, "left_out", "retrieved" and "retrieved_text", unless
+// they are empty.
 void add_prompt_facts(OrderedJson& reply, const wire::Final& final);
 // Adds the answer's timings, the facts of its prompt, and "missing", a list of what it had to do
 // without, unless that is empty: [{"id","reason"}].

@@ -247,6 +247,7 @@ Result<Earlier> SessionDoor::turns_before(const Request& request, OnMissing on_m
     }
     const auto found = registry_.find_own(tenant, turn.output_id);
     if (found.ok()) {
+      earlier.left_out_from = (*found)->chunk.generation.left_out_from;
       earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});
       earlier.turns.push_back(turn.number);
       continue;

@@ -132,18 +132,20 @@ void PageLifecycle::request_ended(const Request& request) {
       forget({owner, before, 0, at_end.why, ForgetScope::kUnshared});
     }
   }
-  if (!retained) forget_gone_texts(request);
+  forget_gone_texts(request, retained);
   // Erases also the entries that were just added: this request still counts as running.
   const auto [first, last] = of_request();
   at_end_.erase(first, last);
 }
 
-// Forgets what the request has computed of texts whose chunks were removed while it ran.
-void PageLifecycle::forget_gone_texts(const Request& request) {
+// Forgets what the request has computed of texts whose chunks were removed while it ran. Of a
+// retained output, these are texts that its history does not have.
+void PageLifecycle::forget_gone_texts(const Request& request, bool retained) {
   if (!request.sequence) return;
   const TenantId own = tenants_.id(request.client.tenant, request.attention);
   const TenantId base = index_.tenant(own).base;
   for (const TextUse& text : request.texts) {
+    if (retained && !text.is_retrieved) continue;
     if (registry_.find_own(text.chunk.first, text.chunk.second).ok()) continue;
     const Removal why = registry_.why_gone(text.chunk.first, text.chunk.second);
     const std::span<const int32_t> tokens = request.sequence->tokens();

@@ -98,7 +98,7 @@ class PageLifecycle {
   void forget_later(const Forget& what);
   void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,
                   const StoredName* erased);
-  void forget_gone_texts(const Request& request);
+  void forget_gone_texts(const Request& request, bool retained);
 
   ChainIndex& index_;
   Tenants& tenants_;

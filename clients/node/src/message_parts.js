@@ -88,6 +88,7 @@ export const GenerationRecord = struct({
   logit_bias_count: defaulting(int32, 0),
   approximation: defaulting(string, 'none'),
   left_out: optional(LeftOut),
+  left_out_from: textOrEmpty,
   retrieved: listOrEmpty(Retrieved),
 });
 

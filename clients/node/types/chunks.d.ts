@@ -62,6 +62,8 @@ export interface GenerationRecord {
   approximation: Approximation;
   /** What its prompt lacked for lack of room; undefined: nothing. */
   leftOut?: LeftOut;
+  /** The output whose prompt or answer has the newest of these turns; '': it is not known. */
+  leftOutFrom: string;
   /** What it had again of that. */
   retrieved: Retrieved[];
 }

@@ -200,9 +200,9 @@ export interface Generation {
   approximation: Approximation;
   /** What its prompt lacked for lack of room; undefined: nothing. */
   leftOut?: LeftOut;
-  /** What was brought back of that. */
+  /** The turns of which parts were brought back. */
   retrieved: Retrieved[];
-  /** The same as the prompt has it, before the newest question. */
+  /** These parts: the message of the newest question begins with this text. */
   retrievedText: string;
 }
 

@@ -50,6 +50,7 @@ class GenerationRecord:
     logit_bias_count: Int32 = 0  # how many tokens had a bias
     approximation: Approximation = Approximation.NONE  # of the K and V that it continued
     left_out: LeftOut | None = None  # of its prompt's conversation, for lack of room; None: nothing
+    left_out_from: str = ""  # the output whose prompt or answer has the newest of these turns
     retrieved: list[Retrieved] = field(default_factory=list)  # what was brought back of that
 
 

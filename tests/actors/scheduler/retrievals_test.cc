@@ -76,6 +76,7 @@ TEST_F(RetrievalsTest, few_turns_are_given_to_the_tokenizer_at_once) {
   EXPECT_EQ(request_->retrieval->turns[3].question, "said");
   EXPECT_EQ(request_->retrieval->tokens_max, 100);
   EXPECT_EQ(request_->prompt.size(), 400u);
+  EXPECT_TRUE(request_->earlier.texts.empty()) << "they are held once";
   EXPECT_FALSE(begin()) << "the prompt with it is the last one";
 }
 
