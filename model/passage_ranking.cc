@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 #include "base/words.h"
@@ -20,12 +21,12 @@ namespace {
 // The usual parameters of BM25.
 constexpr double kSaturation = 1.2;
 constexpr double kLengthWeight = 0.75;
-// Words of the query count 1. A word that is only like one of them counts less, and so does a word
-// of the best sentences.
+// A word counts less if it is only like a word of the query. When the words of a sentence that was
+// found are searched for, those of the query count less.
 constexpr double kAlikeWeight = 0.6;
-constexpr double kFeedbackWeight = 0.5;
+constexpr double kAskedAgainWeight = 0.5;
 // The number of best sentences whose words are searched for, too.
-constexpr size_t kFeedbackSentences = 3;
+constexpr size_t kLeadsMax = 3;
 // A sentence counts for its neighbours, which often name what it is about.
 constexpr double kNeighbourWeight = 0.5;
 // Words are alike if they begin with the same bytes, at least so many, and the rest is short.
@@ -112,36 +113,48 @@ class Ranking {
       add(i, /*is_answer=*/true, turns[i].answer);
     }
     sentences_with_.resize(ids_.size());
+    std::vector<size_t> latest_with(ids_.size());  // sentence of each word, counted from 1
     size_t all = 0;
-    for (const Sentence& sentence : sentences_) {
-      for (const WordId word : std::set(sentence.words.begin(), sentence.words.end())) {
-        ++sentences_with_[word];
+    for (size_t i = 0; i < count(); ++i) {
+      for (const WordId word : sentences_[i].words) {
+        if (std::exchange(latest_with[word], i + 1) != i + 1) ++sentences_with_[word];
       }
-      all += sentence.words.size();
+      all += sentences_[i].words.size();
     }
     average_ = static_cast<double>(all) / static_cast<double>(std::max<size_t>(1, count()));
   }
 
+  // Takes the best sentences of the query and, in turn with these, those that its best ones lead
+  // to.
   std::vector<Passage> rank(std::string_view query) const {
-    const Weights weights = weights_of(query);
-    const std::vector<size_t> first = best(scores(weights));
-    const std::vector<size_t> second = best(scores(with_feedback(weights, first)));
+    const Weights asked = weights_of(query);
+    const std::vector<size_t> found = best(scores(asked));
+    std::vector<std::vector<size_t>> leads;
+    for (const size_t place : leading(found)) {
+      leads.push_back(best(scores(weights_led_by(sentences_[place], asked))));
+    }
+    std::vector<size_t> next(leads.size());  // of each lead
     std::vector<Passage> ranked;
-    std::set<size_t> taken;
-    const auto take = [&](const std::vector<size_t>& order, size_t& next) {
-      while (next < order.size() && !taken.insert(order[next]).second) ++next;
-      if (next < order.size()) ranked.push_back(passage_around(order[next++]));
+    std::vector<bool> taken(count());
+    const auto take = [&](const std::vector<size_t>& order, size_t& at) {
+      while (at < order.size() && taken[order[at]]) ++at;
+      if (at == order.size()) return false;
+      taken[order[at]] = true;
+      ranked.push_back(passage_around(order[at]));
+      return true;
     };
-    size_t of_first = 0, of_second = 0;
-    while (of_first < first.size() || of_second < second.size()) {
-      take(first, of_first);
-      take(second, of_second);
+    size_t next_found = 0, lead = 0,
+           ended = 0;  // the number of leads that ended one after the other
+    while (take(found, next_found) || ended < leads.size()) {
+      if (leads.empty()) continue;
+      ended = take(leads[lead], next[lead]) ? 0 : ended + 1;
+      lead = (lead + 1) % leads.size();
     }
     return ranked;
   }
 
  private:
-  using Weights = std::map<WordId, double>;
+  using Weights = std::vector<double>;  // [words]
 
   size_t count() const { return sentences_.size(); }
 
@@ -174,7 +187,7 @@ class Ranking {
     std::set<std::string> wanted;
     for_words(query, [&](std::string&& word) { wanted.insert(std::move(word)); });
     const bool is_short = wanted.size() <= kAlikeWordsMax;
-    Weights weights;
+    Weights weights(ids_.size());
     for (const auto& [word, id] : ids_) {
       if (wanted.contains(word)) {
         weights[id] = 1;
@@ -186,13 +199,24 @@ class Ranking {
     return weights;
   }
 
-  // Adds the other words of the best sentences.
-  Weights with_feedback(Weights weights, std::span<const size_t> order) const {
-    const Weights asked = weights;
-    for (const size_t place : order.first(std::min(order.size(), kFeedbackSentences))) {
-      for (const WordId word : sentences_[place].words) {
-        if (!asked.contains(word)) weights[word] = kFeedbackWeight;
-      }
+  // The best sentences, without those that have the words of a better one.
+  std::vector<size_t> leading(std::span<const size_t> order) const {
+    std::vector<size_t> leads;
+    for (const size_t place : order) {
+      if (leads.size() == kLeadsMax) break;
+      const bool is_new = std::ranges::none_of(
+          leads, [&](size_t other) { return sentences_[other].words == sentences_[place].words; });
+      if (is_new) leads.push_back(place);
+    }
+    return leads;
+  }
+
+  // What is searched for after a sentence was found: its other words, and the query's as well.
+  static Weights weights_led_by(const Sentence& sentence, const Weights& asked) {
+    Weights weights(asked);
+    for (double& weight : weights) weight *= kAskedAgainWeight;
+    for (const WordId word : sentence.words) {
+      if (asked[word] == 0) weights[word] = 1;
     }
     return weights;
   }
@@ -200,7 +224,7 @@ class Ranking {
   double score(const Sentence& sentence, const Weights& weights) const {
     std::map<WordId, double> counts;
     for (const WordId word : sentence.words) {
-      if (weights.contains(word)) ++counts[word];
+      if (weights[word] > 0) ++counts[word];
     }
     const double length = static_cast<double>(sentence.words.size()) / average_;
     double sum = 0;
@@ -209,7 +233,7 @@ class Ranking {
       const double rare = std::log(1 + (static_cast<double>(count()) - with + 0.5) / (with + 0.5));
       const double dampened = times * (kSaturation + 1) /
                               (times + kSaturation * (1 - kLengthWeight + kLengthWeight * length));
-      sum += weights.at(word) * rare * dampened;
+      sum += weights[word] * rare * dampened;
     }
     return sum;
   }

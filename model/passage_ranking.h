@@ -25,8 +25,9 @@ struct Passage {
 // such as "visit" and "visited", count as alike, but less. Texts without spaces between words, such
 // as Chinese, are compared by pairs of characters.
 //
-// Every second passage is found by the words of the best sentences, too (pseudo-relevance
-// feedback): if "Ana uses the red box" was found, what is known of the red box follows.
+// Every second passage is found by the words of one of the three best sentences, and less by those
+// of the query (pseudo-relevance feedback): if "Ana uses the red box" was found, what is known of
+// the red box follows.
 //
 // A sentence has at most `sentence_bytes_max` bytes: longer ones, such as lists and code, are cut.
 // Takes time in proportion to the texts. Texts may be any bytes. Any thread.

@@ -37,7 +37,8 @@ Retrievals::Retrievals(Jobs& jobs, Outbox& outbox, ChunkRegistry& registry,
 bool Retrievals::begin(Request& request, wire::EncodeDone& done) {
   const bool lacks_turns = request.on_overflow == OnOverflow::kRetrieve && !request.prefix &&
                            request.left_out != LeftOut();
-  if (!lacks_turns || request.retrieval) return false;
+  const bool is_too_long = done.tokens_left_out > 0;
+  if (!lacks_turns || is_too_long || request.retrieval) return false;
   const int64_t room = request.prompt_room + request.retrieved_max - std::ssize(done.token_ids);
   const int64_t tokens = std::min(request.retrieved_max, room - kTokensBetween);
   if (tokens < kTokensMin) return false;

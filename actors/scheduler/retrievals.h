@@ -21,7 +21,7 @@ namespace cascade {
 // newest ones. Of turns that have no output, the newest are looked through. One thread.
 class Retrievals {
  public:
-  static constexpr size_t kTurnsMax = 64;
+  static constexpr size_t kTurnsMax = 256;
   // The most bytes that their texts have together, and those of turns that have no output.
   static constexpr size_t kBytesMax = size_t{1} << 20;
   static constexpr size_t kTextBytesMax = size_t{4} << 20;

@@ -127,6 +127,9 @@ TEST_F(RetrievalsTest, nothing_is_looked_for_unless_something_is_left_out_and_th
   EXPECT_FALSE(begin()) << "no turn is known";
   add_outputs(1);
   EXPECT_FALSE(begin(900 - Retrievals::kTokensMin)) << "the newest turn takes all the room";
+  wire::EncodeDone too_long;
+  too_long.tokens_left_out = 1'000'000;
+  EXPECT_FALSE(retrievals_.begin(*request_, too_long));
   EXPECT_TRUE(begin(800));
   EXPECT_LT(request_->retrieval->tokens_max, 100);
   request_->retrieval.reset();
