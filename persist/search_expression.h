@@ -19,8 +19,8 @@ inline constexpr size_t kSearchBytesMax = 1024;
 std::optional<std::string> all_words(std::string_view tenant, std::string_view query);
 
 // Returns an expression for each word of `question`: for chunks with that word in their text or
-// query, whosever they are. A long question has as many words at its beginning and its end that
-// count. Any thread.
+// query, whosever they are. Of a long question, only the first and the last 32 words count. Any
+// thread.
 std::vector<std::string> each_word(std::string_view question);
 
 }  // namespace cascade
