@@ -211,7 +211,8 @@ class Ranking {
     return leads;
   }
 
-  // What is searched for after a sentence was found: its other words, and the query's as well.
+  // Once the sentence was found, its other words are searched for, and those of the query count
+  // less.
   static Weights weights_led_by(const Sentence& sentence, const Weights& asked) {
     Weights weights(asked);
     for (double& weight : weights) weight *= kAskedAgainWeight;

@@ -14,22 +14,16 @@ namespace {
 
 constexpr std::string_view kHeading = "Earlier in this conversation:\n\n";
 constexpr std::string_view kEnd = "Now:\n\n";
-// What is looked at of a long question: as much of its beginning, and of its end.
+// A long question counts only with its beginning and its end, of so many bytes each.
 constexpr size_t kQueryBytes = 2048;
 // The bytes that a sentence has at most: fewer if there is little room.
 constexpr int64_t kSentenceBytesMin = 20;
 constexpr int64_t kSentenceBytesMax = 240;
 // After so many passages that did not fit, hardly anything would.
 constexpr int kMissesMax = 8;
-// No text of some length has more bytes a token, and no sentence is in more than three passages.
+// Passages with more bytes than this for each token are not tried: ordinary text has 3 to 5 bytes a
+// token, and a sentence may be in three passages.
 constexpr int64_t kTokenBytes = 8 * 3;
-
-// The newest message of the user; nullptr if there is none.
-const ChatMessage* newest_question(std::span<const ChatMessage> messages) {
-  const auto found = std::find_if(messages.rbegin(), messages.rend(),
-                                  [](const ChatMessage& m) { return m.role == "user"; });
-  return found == messages.rend() ? nullptr : &*found;
-}
 
 std::string query_of(const std::string& question) {
   if (question.size() <= 2 * kQueryBytes) return question;
@@ -158,6 +152,12 @@ Result<Excerpts> choose(const Excerpts& none, std::span<const Passage> passages,
 
 }  // namespace
 
+const ChatMessage* newest_question(std::span<const ChatMessage> messages) {
+  const auto found = std::find_if(messages.rbegin(), messages.rend(),
+                                  [](const ChatMessage& m) { return m.role == "user"; });
+  return found == messages.rend() ? nullptr : &*found;
+}
+
 Result<RetrievedText> retrieve(const Tokenizer& tokenizer, std::span<const ChatMessage> messages,
                                std::span<const EarlierTurn> turns, int64_t tokens_max) {
   const ChatMessage* const question = newest_question(messages);
@@ -166,7 +166,7 @@ Result<RetrievedText> retrieve(const Tokenizer& tokenizer, std::span<const ChatM
   const auto sentence_bytes =
       static_cast<size_t>(std::clamp(tokens_max * 2 / 3, kSentenceBytesMin, kSentenceBytesMax));
   std::vector<Passage> passages = rank_passages(query_of(question->content), turns, sentence_bytes);
-  // As many of the best as certainly do not fit.
+  // Takes more of the best than fit.
   size_t some = 0;
   for (int64_t bytes = 0; some < passages.size() && bytes <= kTokenBytes * tokens_max; ++some) {
     bytes += static_cast<int64_t>(passages[some].end - passages[some].begin);

@@ -18,6 +18,9 @@ struct RetrievedText {
   std::vector<Retrieved> from;  // in the order of the turns
 };
 
+// Returns the newest message of the user; nullptr if there is none. Any thread.
+const ChatMessage* newest_question(std::span<const ChatMessage> messages);
+
 // Returns the passages of `turns` that answer the newest question among `messages` best
 // (model/passage_ranking.h), in the order of the conversation, as a text of at most `tokens_max`
 // tokens. Errors: those of the tokenizer. Any thread.

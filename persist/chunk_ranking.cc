@@ -1,5 +1,5 @@
-// An expression of several words would be as slow as its most frequent word, and FTS5's own bm25()
-// looks at the chunks of all tenants.
+// Each word is searched for by itself, because FTS5's own bm25() looks at the chunks of all
+// tenants.
 #include "persist/chunk_ranking.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace cascade {
 namespace {
 
-// Some tens of milliseconds of work.
+// Frequent words in a large store would keep it busy for long.
 constexpr int64_t kRowsMax = 100'000;
 
 struct Candidate {

@@ -22,19 +22,16 @@ void add_text(std::string& text, const std::string& more) {
   text += more;
 }
 
-// The outputs that this output's prompt was made of, oldest first, and the output itself; none if
-// it is not found.
-std::vector<std::string> conversation_with(const std::string& id, const std::string& tenant,
+// The outputs that this output's prompt was made of, oldest first, and the output itself.
+std::vector<std::string> conversation_with(const Chunk& output, const std::string& tenant,
                                            ChunkRegistry& registry) {
   std::vector<std::string> outputs;
-  const auto found = registry.find(tenant, id);
-  if (!found.ok()) return outputs;
-  for (const std::string& parent : (*found)->chunk.parent_ids) {
+  for (const std::string& parent : output.parent_ids) {
     const auto entry = registry.find(tenant, parent);
     const bool is_output = entry.ok() && (*entry)->chunk.type == ChunkType::kOutput;
     if (is_output) outputs.push_back(parent);
   }
-  outputs.push_back(id);
+  outputs.push_back(output.id);
   return outputs;
 }
 
@@ -133,9 +130,10 @@ std::vector<std::string> outputs_left_out(const Request& request, ChunkRegistry&
   // A session names all its turns.
   std::string from = request.session_taken ? std::string() : request.earlier.from;
   while (!from.empty() && visited.insert(from).second && newest_first.size() < kOutputsMax) {
-    add(conversation_with(from, tenant, registry));
     const auto found = registry.find(tenant, from);
-    from = found.ok() ? (*found)->chunk.generation.left_out_from : std::string();
+    if (!found.ok()) break;
+    add(conversation_with((*found)->chunk, tenant, registry));
+    from = (*found)->chunk.generation.left_out_from;
   }
   std::ranges::reverse(newest_first);
   return newest_first;

@@ -6,20 +6,13 @@
 #include <utility>
 
 #include "actors/scheduler/earlier_turns.h"
+#include "model/retrieval.h"
 
 namespace cascade {
 namespace {
 
 // A text takes a few tokens more where it meets the texts beside it.
 constexpr int64_t kTokensBetween = 8;
-
-// The newest message of the user; empty if there is none.
-std::string question_of(const Request& request) {
-  const auto& messages = request.messages;
-  const auto found = std::find_if(messages.rbegin(), messages.rend(),
-                                  [](const ChatMessage& m) { return m.role == "user"; });
-  return found == messages.rend() ? std::string() : found->content;
-}
 
 }  // namespace
 
@@ -42,9 +35,10 @@ bool Retrievals::begin(Request& request, wire::EncodeDone& done) {
   const int64_t room = request.prompt_room + request.retrieved_max - std::ssize(done.token_ids);
   const int64_t tokens = std::min(request.retrieved_max, room - kTokensBetween);
   if (tokens < kTokensMin) return false;
-  std::string question = question_of(request);
+  const ChatMessage* const question = newest_question(request.messages);
+  if (question == nullptr) return false;
   std::vector<std::string> outputs = outputs_left_out(request, registry_);
-  if (question.empty() || (outputs.empty() && request.earlier.texts.empty())) return false;
+  if (outputs.empty() && request.earlier.texts.empty()) return false;
   request.retrieval = wire::Retrieval{{}, tokens};
   request.prompt = std::move(done.token_ids);
   if (outputs.size() <= kTurnsMax) {
@@ -53,7 +47,7 @@ bool Retrievals::begin(Request& request, wire::EncodeDone& done) {
   }
   const uint64_t job = jobs_.next();
   asked_.put(job, {request.handle, outputs});
-  outbox_.send(Actor::kStore, wire::StoreRank{job, request.client.tenant, std::move(question),
+  outbox_.send(Actor::kStore, wire::StoreRank{job, request.client.tenant, question->content,
                                               std::move(outputs), static_cast<int32_t>(kTurnsMax)});
   return true;
 }

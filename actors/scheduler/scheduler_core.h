@@ -215,7 +215,8 @@ class SchedulerCore {
     StatusDoor status;
   };
 
-  // What is tokenized, and what is brought back before that. Members lose their jobs in this order.
+  // The jobs of the tokenizer, and the search for turns that come back. Members lose their jobs in
+  // this order.
   struct Encoding {
     PendingJobs<EncodingRequest> requests;
     PendingJobs<ChunkPutJob> puts;

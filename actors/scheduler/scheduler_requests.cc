@@ -26,8 +26,8 @@ namespace {
 constexpr size_t kMessagesMax = 65'536;
 // The largest number of chunks: each is looked for in the texts of the others.
 constexpr size_t kChunksMax = 4096;
-// What is brought back of earlier turns has at most this part of the prompt's room. It is prefilled
-// anew in each turn, while the history before it is found.
+// Earlier turns that come back have at most this part of the prompt's room. Each turn prefills them
+// anew, while the history before them is found.
 constexpr int64_t kRetrievedDivisor = 8;
 
 Status check_count(const char* field, size_t count, size_t limit) {

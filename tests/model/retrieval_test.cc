@@ -1,4 +1,4 @@
-// What is brought back is a text of bounded length, in the order of the conversation.
+// The text that is brought back has a bounded length, and the order of the conversation.
 #include "model/retrieval.h"
 
 #include <gtest/gtest.h>

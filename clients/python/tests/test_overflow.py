@@ -28,17 +28,20 @@ class OverflowTest(unittest.TestCase):
         self.client = Client(self.daemon.endpoint)
         self.addCleanup(self.client.close)
 
-    def turn(self, number: int, on_overflow: OnOverflow | None = None) -> Final:
-        question = f"{number}: What do you know about " + "the old town and " * 30
+    def ask(self, session: str, text: str, on_overflow: OnOverflow | None = None) -> Final:
         return self.client.generate(
             GenerateRequest(
-                chunks=[ChunkRef(ChunkType.QUERY, text=question)],
-                session="long",
+                chunks=[ChunkRef(ChunkType.QUERY, text=text)],
+                session=session,
                 sampling=Sampling(temperature=0),
                 max_tokens=2,
                 on_overflow=on_overflow,
             )
         )
+
+    def turn(self, number: int, on_overflow: OnOverflow | None = None) -> Final:
+        question = f"{number}: What do you know about " + "the old town and " * 30
+        return self.ask("long", question, on_overflow)
 
     def test_a_session_goes_on_without_its_oldest_turns(self) -> None:
         self.assertIsNone(self.turn(1).left_out)
@@ -63,23 +66,12 @@ class OverflowTest(unittest.TestCase):
         self.assertEqual(again.left_out, final.left_out, "the session keeps the choice")
 
     def test_a_session_gets_back_what_answers_its_question(self) -> None:
-        def ask(text: str) -> Final:
-            return self.client.generate(
-                GenerateRequest(
-                    chunks=[ChunkRef(ChunkType.QUERY, text=text)],
-                    session="facts",
-                    sampling=Sampling(temperature=0),
-                    max_tokens=2,
-                    on_overflow=OnOverflow.RETRIEVE,
-                )
-            )
-
-        told = ask("The code of the red box is 4711.").output_chunk_id
+        told = self.ask("facts", "The code of the red box is 4711.", OnOverflow.RETRIEVE)
         for number in range(20):
-            ask(f"{number}: What do you know about " + "the old town and " * 20)
-        final = ask("What is the code of the red box?")
+            self.ask("facts", f"{number}: What do you know about " + "the old town and " * 20)
+        final = self.ask("facts", "What is the code of the red box?")
         self.assertIn("4711", final.retrieved_text)
-        self.assertIn(told, [part.chunk_id for part in final.retrieved])
+        self.assertIn(told.output_chunk_id, [part.chunk_id for part in final.retrieved])
         self.assertEqual(self.client.get_session("facts").session.retrieved, final.retrieved)
         record = self.client.get_chunk(final.output_chunk_id).generation
         assert record is not None
