@@ -15,6 +15,7 @@
 #include "model/grammar/compile.h"
 #include "model/grammar/vocabulary.h"
 #include "model/retrieval.h"
+#include "model/stand_in.h"
 
 namespace cascade {
 namespace {
@@ -122,17 +123,28 @@ Status forward(Engine& engine, const wire::PrefillJob& job, const Slice& slice, 
   return computed;
 }
 
+// Puts what stands in for earlier messages before those of the job, if there is something.
+void put_stand_in_before(const wire::EncodeJob& job, std::vector<ChatMessage>& messages,
+                         wire::EncodeDone& done) {
+  const StandIn* const summary = stand_in_for(job.summaries, LeftOut());
+  if (summary == nullptr) return;
+  put_stand_in(summary->text, messages);
+  done.summarised = LeftOut();
+}
+
 // Encodes a prompt with what is brought back of earlier turns, if the job says how much.
 Result<EncodedPrompt> encode_with_retrieved(const ConversationContext& context,
                                             const wire::EncodeJob& job, wire::EncodeDone& done) {
-  if (!job.retrieval) return encode_prompt(context, job.messages, job.goes_on);
-  ASSIGN_OR_RETURN(
-      RetrievedText retrieved,
-      retrieve(context.tokenizer, job.messages, job.retrieval->turns, job.retrieval->tokens_max));
   std::vector<ChatMessage> messages = job.messages;
-  if (!retrieved.from.empty()) put_before_question(retrieved, messages);
-  done.retrieved = std::move(retrieved.from);
-  done.retrieved_text = std::move(retrieved.text);
+  if (job.retrieval) {
+    ASSIGN_OR_RETURN(
+        RetrievedText retrieved,
+        retrieve(context.tokenizer, job.messages, job.retrieval->turns, job.retrieval->tokens_max));
+    if (!retrieved.from.empty()) put_before_question(retrieved, messages);
+    done.retrieved = std::move(retrieved.from);
+    done.retrieved_text = std::move(retrieved.text);
+  }
+  put_stand_in_before(job, messages, done);
   return encode_prompt(context, messages, job.goes_on);
 }
 
@@ -141,9 +153,11 @@ Status put_prompt(const ConversationContext& context, const wire::EncodeJob& job
                   wire::EncodeDone& done) {
   FittedPrompt fitted;
   if (job.room) {
-    ASSIGN_OR_RETURN(fitted, encode_fitted(context, job.messages, job.goes_on, *job.room,
-                                           job.preferred.value_or(LeftOut())));
+    ASSIGN_OR_RETURN(fitted,
+                     encode_fitted(context, job.messages, job.goes_on,
+                                   {*job.room, job.preferred.value_or(LeftOut()), job.summaries}));
     if (fitted.left_out != LeftOut()) done.left_out = fitted.left_out;
+    done.summarised = fitted.summarised;
   } else {
     ASSIGN_OR_RETURN(fitted.prompt, encode_with_retrieved(context, job, done));
   }
@@ -158,14 +172,17 @@ Status put_prompt(const ConversationContext& context, const wire::EncodeJob& job
 Status put_history(const ConversationContext& context, const wire::EncodeJob& job,
                    wire::EncodeDone& done) {
   if (!job.room) {
-    ASSIGN_OR_RETURN(done.token_ids, encode_history(context, job.messages, job.follower));
+    std::vector<ChatMessage> messages = job.messages;
+    put_stand_in_before(job, messages, done);
+    ASSIGN_OR_RETURN(done.token_ids, encode_history(context, messages, job.follower));
     return {};
   }
-  ASSIGN_OR_RETURN(
-      ShortenedHistory history,
-      encode_shortened_history(context, job.messages, *job.room, job.next_tokens.value_or(0)));
+  ASSIGN_OR_RETURN(ShortenedHistory history,
+                   encode_shortened_history(context, job.messages, job.next_tokens.value_or(0),
+                                            {*job.room, {}, job.summaries}));
   done.token_ids = std::move(history.token_ids);
   if (history.left_out != LeftOut()) done.left_out = history.left_out;
+  done.summarised = history.summarised;
   return {};
 }
 
@@ -220,7 +237,12 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
       store(model.tokenizer.encode(job.raw, /*trusted=*/false, /*with_template=*/false));
       break;
     case wire::EncodeJob::Mode::kHistory: note(put_history(context, job, done)); break;
-    case wire::EncodeJob::Mode::kBeginning: store(encode_beginning(context, job.messages)); break;
+    case wire::EncodeJob::Mode::kBeginning: {
+      std::vector<ChatMessage> messages = job.messages;
+      put_stand_in_before(job, messages, done);
+      store(encode_beginning(context, messages));
+      break;
+    }
     case wire::EncodeJob::Mode::kPrompt: note(put_prompt(context, job, done)); break;
   }
   if (done.token_ids.size() > wire::kNumbersMax) {

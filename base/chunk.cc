@@ -6,11 +6,12 @@
 namespace cascade {
 namespace {
 
-constexpr EnumTable<ChunkType, 4> kChunkTypes = {{
+constexpr EnumTable<ChunkType, 5> kTypeNames = {{
     {ChunkType::kSystemPrompt, "SYSTEM_PROMPT"},
     {ChunkType::kContext, "CONTEXT"},
     {ChunkType::kOutput, "OUTPUT"},
     {ChunkType::kQuery, "QUERY"},
+    {ChunkType::kSummary, "SUMMARY"},
 }};
 
 constexpr EnumTable<ThinkPolicy, 5> kThinkPolicies = {{
@@ -35,17 +36,18 @@ constexpr EnumTable<KvState, 3> kKvStates = {{
 }  // namespace
 
 std::string_view to_string(ChunkType type) {
-  return name_of(kChunkTypes, type);
+  return name_of(kTypeNames, type);
 }
 
 std::optional<ChunkType> chunk_type_from_string(std::string_view name) {
-  return value_of(kChunkTypes, name);
+  return value_of(kTypeNames, name);
 }
 
 int cascade_level(ChunkType type) {
   switch (type) {
     case ChunkType::kSystemPrompt: return 0;
     case ChunkType::kContext:
+    case ChunkType::kSummary:
     case ChunkType::kOutput: return 1;
     case ChunkType::kQuery: return 2;
   }

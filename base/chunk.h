@@ -15,9 +15,12 @@
 
 namespace cascade {
 
-enum class ChunkType { kSystemPrompt, kContext, kOutput, kQuery };
+enum class ChunkType { kSystemPrompt, kContext, kOutput, kQuery, kSummary };
+inline constexpr ChunkType kChunkTypes[] = {ChunkType::kSystemPrompt, ChunkType::kContext,
+                                            ChunkType::kOutput, ChunkType::kQuery,
+                                            ChunkType::kSummary};
 
-// "SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY".
+// "SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY", "SUMMARY".
 std::string_view to_string(ChunkType type);
 std::optional<ChunkType> chunk_type_from_string(std::string_view name);
 
@@ -27,7 +30,7 @@ inline bool has_own_chain(ChunkType type) {
   return type == ChunkType::kOutput || type == ChunkType::kSystemPrompt;
 }
 
-// 0 = system prompt, 1 = context and output, 2 = query: the order in which chunks compose.
+// 0 = system prompt, 1 = context, output and summary, 2 = query: the order in which chunks compose.
 int cascade_level(ChunkType type);
 
 // What happens to the KV of an output that contains thoughts (design.md, section 1).
@@ -97,6 +100,8 @@ struct GenerationRecord {
   std::string left_out_from = {};
   // What it had again of that; empty: nothing.
   std::vector<Retrieved> retrieved = {};
+  // What stood in for that; absent: nothing. A summary itself has the number of its turns here.
+  std::optional<Summarised> summarised = {};
   bool operator==(const GenerationRecord&) const = default;
 };
 
@@ -124,7 +129,9 @@ struct Chunk {
   std::string id;  // "chunk_" + 32 hex digits, or "output_" + 32 hex digits
   ChunkType type = ChunkType::kContext;
   std::string tenant;
-  std::string content_hash;        // SHA-256, hex, of type and text (for outputs: and of the turn)
+  // SHA-256, hex, of type and text; for outputs also of the turn; for summaries of the type and of
+  // what is summarised.
+  std::string content_hash;
   std::string text;                // for outputs: the answer, thoughts removed
   std::vector<int32_t> token_ids;  // of `text` alone; for outputs: as sampled, thoughts included
   // Outputs only: the user's message that this output answers, contexts included, as it was in the
@@ -159,8 +166,8 @@ struct Chunk {
   int64_t priority_until_us = 0;  // Unix time; then the type's default applies; 0 = for good
   std::string name;               // the chunk's latest name; may be empty; not unique
   int64_t registrations = 1;      // how often this content was registered
-  // Outputs only: the chunks that the request named, in the request's order; at most the first
-  // kParentIdsMax.
+  // An output has the chunks that the request named, in the request's order; a summary has the
+  // outputs whose turns it summarises, or the summaries. At most the first kParentIdsMax.
   std::vector<std::string> parent_ids;
   // Outputs only: data that the request gave for its own client; the daemon does not look at it.
   std::string client_data;

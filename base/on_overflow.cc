@@ -6,10 +6,11 @@
 namespace cascade {
 namespace {
 
-constexpr EnumTable<OnOverflow, 3> kOnOverflow = {{
+constexpr EnumTable<OnOverflow, 4> kOnOverflow = {{
     {OnOverflow::kError, "error"},
     {OnOverflow::kDropOldest, "drop_oldest"},
     {OnOverflow::kRetrieve, "retrieve"},
+    {OnOverflow::kSummarize, "summarize"},
 }};
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cascade {
 
@@ -13,9 +14,11 @@ enum class OnOverflow {
   kError,       // the request is refused
   kDropOldest,  // the oldest turns are left out of the prompt
   kRetrieve,    // the same, and the parts of them that answer the newest question are brought back
+  kSummarize,   // the same, and summaries that were written in idle time stand in for them
 };
 
-std::string_view to_string(OnOverflow choice);  // "error", "drop_oldest", "retrieve"
+// "error", "drop_oldest", "retrieve", "summarize".
+std::string_view to_string(OnOverflow choice);
 std::optional<OnOverflow> on_overflow_from_string(std::string_view name);
 
 // Whether a conversation without room leaves out its oldest turns.
@@ -45,6 +48,20 @@ struct Retrieved {
   std::string chunk_id;  // as in EarlierTurn
   int64_t tokens = 0;    // about: its text, counted by itself
   bool operator==(const Retrieved&) const = default;
+};
+
+// The summaries that stand in a prompt for turns that were left out.
+struct Summarised {
+  int64_t turns = 0;                   // of those left out, how many they stand in for
+  std::vector<std::string> chunk_ids;  // of the summaries, in the order of the conversation
+  bool operator==(const Summarised&) const = default;
+};
+
+// A text that stands in for messages of a conversation.
+struct StandIn {
+  LeftOut cut;  // it stands in for all that this leaves out
+  std::string text;
+  bool operator==(const StandIn&) const = default;
 };
 
 }  // namespace cascade

@@ -35,6 +35,9 @@ size_t bytes_of(const Chunk& chunk) {
   for (const Retrieved& part : chunk.generation.retrieved) {
     bytes += sizeof(Retrieved) + part.chunk_id.size();
   }
+  if (const auto& summarised = chunk.generation.summarised) {
+    bytes += bytes_of_ids(summarised->chunk_ids);
+  }
   return bytes + bytes_of_ids(chunk.parent_ids);
 }
 

@@ -163,6 +163,18 @@ constexpr Setting kSettings[] = {
      "whether idle time replaces approximate KV (think_policy splice, mask) by exact KV; a request "
      "may say otherwise",
      "Until then, the next turn goes on from the approximation, and need not wait."},
+    {"summary-prompt", Kind::kText, kMemory, "",
+     "a text that asks for all facts that may be needed later, and for at most {words} words",
+     "a text", 0, 0, false,
+     "what the model is asked for when it summarizes turns of a conversation (on_overflow = "
+     "summarize): the turns come first, then this text; {words} in it stands for the most words "
+     "that the summary may have",
+     "A text in the language of the conversations, or one that names what matters in them, may "
+     "give better summaries."},
+    {"summary-divisor", Kind::kInteger, kMemory, "8", "", "times", 2, 64, false,
+     "how many times shorter a summary of turns is than the turns, at least",
+     "Longer summaries keep more, but leave less room for the turns that stay, and take longer to "
+     "write."},
     {"attention", Kind::kText, kMemory, "dense", "", kAttentionForms, 0, 0, false,
      "what a token attends to: all tokens before it (dense), W recent ones and the first S "
      "(window; 4096 and 64 if left out), or the first page, recent pages, and pages with B tokens "

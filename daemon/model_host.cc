@@ -308,6 +308,8 @@ SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
   scheduler.eviction = options_.eviction;
   scheduler.think_policy = options_.think_policy;
   scheduler.heal = options_.heal;
+  if (!options_.summary_prompt.empty()) scheduler.summary_prompt = options_.summary_prompt;
+  scheduler.summary_divisor = options_.summary_divisor;
   scheduler.attention = options_.attention;
   scheduler.max_pinned = options_.max_pinned;
   scheduler.chunk_memory_ratio = options_.chunk_memory_ratio;

@@ -67,18 +67,17 @@ DaemonOptions defaults_of_machine() {
   return options;
 }
 
-// Converts a text that config::check() has accepted.
-template <class T>
-T number_of(const std::string& text) {
-  T value{};
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 using Take = void (*)(DaemonOptions&, const Value&);
 
 const std::string& text_of(const Value& value) {
   return value.texts.front();
+}
+
+// The text is a number that config::check() has accepted.
+template <auto kOption>
+void take_number(DaemonOptions& options, const Value& value) {
+  const std::string& text = text_of(value);
+  std::from_chars(text.data(), text.data() + text.size(), options.*kOption);
 }
 
 int64_t size_of(const Value& value) {
@@ -110,7 +109,7 @@ const std::map<std::string_view, Take>& takers() {
       {"weights", [](O& o, const V& v) { o.weight_type = weight_type_from_string(text_of(v)); }},
       {"kv", [](O& o, const V& v) { o.kv_type = *kv_type_from_string(text_of(v)); }},
       {"isa", [](O& o, const V& v) { o.isa = *isa_from_string(text_of(v)); }},
-      {"threads", [](O& o, const V& v) { o.threads = number_of<int>(text_of(v)); }},
+      {"threads", take_number<&O::threads>},
       {"run-dir", [](O& o, const V& v) { o.run_dir = text_of(v); }},
       {"state-dir", [](O& o, const V& v) { o.state_dir = text_of(v); }},
       {"cache-dir", [](O& o, const V& v) { o.cache_dir = text_of(v); }},
@@ -139,19 +138,16 @@ const std::map<std::string_view, Take>& takers() {
       {"think-policy",
        [](O& o, const V& v) { o.think_policy = *think_policy_from_string(text_of(v)); }},
       {"heal", [](O& o, const V& v) { o.heal = text_of(v) == "yes"; }},
+      {"summary-prompt", [](O& o, const V& v) { o.summary_prompt = text_of(v); }},
+      {"summary-divisor", take_number<&O::summary_divisor>},
       {"attention", [](O& o, const V& v) { o.attention = *parse_attention(text_of(v)); }},
-      {"max-pinned", [](O& o, const V& v) { o.max_pinned = number_of<double>(text_of(v)); }},
-      {"chunk-memory-ratio",
-       [](O& o, const V& v) { o.chunk_memory_ratio = number_of<double>(text_of(v)); }},
-      {"max-waiting",
-       [](O& o, const V& v) { o.requests_waiting_max = number_of<int32_t>(text_of(v)); }},
-      {"max-waiting-tokens",
-       [](O& o, const V& v) { o.tokens_waiting_max = number_of<int64_t>(text_of(v)); }},
-      {"max-running",
-       [](O& o, const V& v) { o.requests_running_max = number_of<int32_t>(text_of(v)); }},
-      {"max-tokens",
-       [](O& o, const V& v) { o.max_tokens_default = number_of<int32_t>(text_of(v)); }},
-      {"stop-timeout", [](O& o, const V& v) { o.stop_timeout_s = number_of<int32_t>(text_of(v)); }},
+      {"max-pinned", take_number<&O::max_pinned>},
+      {"chunk-memory-ratio", take_number<&O::chunk_memory_ratio>},
+      {"max-waiting", take_number<&O::requests_waiting_max>},
+      {"max-waiting-tokens", take_number<&O::tokens_waiting_max>},
+      {"max-running", take_number<&O::requests_running_max>},
+      {"max-tokens", take_number<&O::max_tokens_default>},
+      {"stop-timeout", take_number<&O::stop_timeout_s>},
       {"log-level", [](O& o, const V& v) { o.log_level = text_of(v); }},
   };
   return all;

@@ -60,6 +60,8 @@ struct DaemonOptions {
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
   bool heal = false;                // of requests that do not say
+  std::string summary_prompt;       // empty: kSummaryPrompt
+  int64_t summary_divisor = 8;      // as in SummaryOptions
   AttentionChoice attention;        // of requests that name none
   double max_pinned = 0.5;          // share of the pool's pages that pins may keep
   double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold

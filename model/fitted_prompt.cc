@@ -2,6 +2,7 @@
 #include "model/fitted_prompt.h"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "model/conversation_cut.h"
+#include "model/stand_in.h"
 
 namespace cascade {
 namespace {
@@ -122,38 +124,90 @@ struct Measured {
 };
 
 Result<Measured> measure(const ConversationContext& context, std::span<const ChatMessage> messages,
-                         const ConversationCuts& cuts, int64_t room) {
+                         const ConversationCuts& cuts, const FitOptions& options) {
   const TemplateMeter meter(context, messages.first(cuts.system_messages()));
   ASSIGN_OR_RETURN(const TemplateCosts costs, meter.measure());
   Measured measured;
   ASSIGN_OR_RETURN(measured.sizes, sizes_of(context.tokenizer, costs, messages));
-  measured.room = std::max<int64_t>(0, room - costs.fixed);
+  int64_t summary = 0;
+  if (!options.summaries.empty()) {
+    ASSIGN_OR_RETURN(summary, tokens_of(context.tokenizer, options.summaries.back().text));
+  }
+  measured.room = std::max<int64_t>(0, options.room - costs.fixed - summary);
   return measured;
+}
+
+// Where the conversation is cut if summaries stand in.
+std::vector<LeftOut> places_of(std::span<const StandIn> summaries, const ConversationCuts& cuts) {
+  std::vector<LeftOut> places;
+  for (const StandIn& summary : summaries) {
+    if (summary.cut != LeftOut() && cuts.has(summary.cut)) places.push_back(summary.cut);
+  }
+  return places;
+}
+
+// Returns what is encoded at the first of the places where it fits; nullopt if it fits at none.
+// Each place leaves out more than the one before it, so it is found by halving.
+template <class Encoded>
+Result<std::optional<Encoded>> first_that_fits(
+    std::span<const LeftOut> places, const std::function<Result<Encoded>(const LeftOut&)>& encode,
+    const std::function<bool(const Encoded&)>& fits) {
+  std::optional<Encoded> found;
+  while (!places.empty()) {
+    const size_t middle = places.size() / 2;
+    ASSIGN_OR_RETURN(Encoded encoded, encode(places[middle]));
+    if (fits(encoded)) {
+      found = std::move(encoded);
+      places = places.first(middle);
+    } else {
+      places = places.subspan(middle + 1);
+    }
+  }
+  return found;
+}
+
+// The messages that stay, with what stands in for the others.
+struct Kept {
+  std::vector<ChatMessage> messages;
+  std::optional<LeftOut> summarised;
+};
+
+Kept keep(std::span<const ChatMessage> messages, const ConversationCuts& cuts, const LeftOut& cut,
+          std::span<const StandIn> summaries) {
+  Kept kept = {kept_messages(messages, cuts, cut), std::nullopt};
+  if (const StandIn* const summary = stand_in_for(summaries, cut)) {
+    put_stand_in(summary->text, kept.messages);
+    kept.summarised = summary->cut;
+  }
+  return kept;
 }
 
 }  // namespace
 
 Result<FittedPrompt> encode_fitted(const ConversationContext& context,
                                    std::span<const ChatMessage> messages, bool goes_on,
-                                   int64_t room, const LeftOut& preferred) {
+                                   const FitOptions& options) {
   const ConversationCuts cuts(messages);
   const auto encode = [&](const LeftOut& cut) -> Result<FittedPrompt> {
-    const std::vector<ChatMessage> kept = kept_messages(messages, cuts, cut);
-    ASSIGN_OR_RETURN(EncodedPrompt prompt, encode_prompt(context, kept, goes_on));
-    return FittedPrompt{std::move(prompt), cut};
+    const Kept kept = keep(messages, cuts, cut, options.summaries);
+    ASSIGN_OR_RETURN(EncodedPrompt prompt, encode_prompt(context, kept.messages, goes_on));
+    return FittedPrompt{std::move(prompt), cut, kept.summarised};
   };
   const auto fits = [&](const FittedPrompt& fitted) {
-    return std::ssize(fitted.prompt.token_ids) <= room;
+    return std::ssize(fitted.prompt.token_ids) <= options.room;
   };
-  if (bytes_of(messages) <= kBytesPerTokenTried * room) {
+  if (bytes_of(messages) <= kBytesPerTokenTried * options.room) {
     ASSIGN_OR_RETURN(FittedPrompt whole, encode(LeftOut()));
     if (fits(whole)) return whole;
   }
-  if (preferred != LeftOut() && cuts.has(preferred)) {
-    ASSIGN_OR_RETURN(FittedPrompt known, encode(preferred));
+  if (options.preferred != LeftOut() && cuts.has(options.preferred)) {
+    ASSIGN_OR_RETURN(FittedPrompt known, encode(options.preferred));
     if (fits(known)) return known;
   }
-  if (const auto measured = measure(context, messages, cuts, room); measured.ok()) {
+  ASSIGN_OR_RETURN(auto summarised,
+                   first_that_fits<FittedPrompt>(places_of(options.summaries, cuts), encode, fits));
+  if (summarised) return *std::move(summarised);
+  if (const auto measured = measure(context, messages, cuts, options); measured.ok()) {
     std::optional<LeftOut> before;
     for (int64_t parts = kRoomParts; parts > 0; --parts) {
       const int64_t part = measured->room * parts / kRoomParts;
@@ -165,25 +219,38 @@ Result<FittedPrompt> encode_fitted(const ConversationContext& context,
       if (fits(fitted)) return fitted;
     }
   }
-  return encode(cuts.most());
+  ASSIGN_OR_RETURN(FittedPrompt least, encode(cuts.most()));
+  if (fits(least) || !least.summarised) return least;
+  // The newest question needs the room of the summaries.
+  return encode_fitted(context, messages, goes_on, {options.room, options.preferred});
 }
 
 Result<ShortenedHistory> encode_shortened_history(const ConversationContext& context,
                                                   std::span<const ChatMessage> messages,
-                                                  int64_t room, int64_t next) {
-  ASSIGN_OR_RETURN(std::vector<int32_t> whole, encode_history(context, messages));
-  if (std::ssize(whole) + next <= room) return ShortenedHistory{std::move(whole), {}};
+                                                  int64_t next, const FitOptions& options) {
   std::vector<ChatMessage> asked(messages.begin(), messages.end());
   asked.push_back({.role = "user", .content = {}, .reasoning = {}});  // the next question
   const ConversationCuts cuts(asked);
-  ASSIGN_OR_RETURN(const Measured measured, measure(context, asked, cuts, room));
+  const auto encode = [&](const LeftOut& cut) -> Result<ShortenedHistory> {
+    const Kept kept = keep(messages, cuts, cut, options.summaries);
+    ASSIGN_OR_RETURN(std::vector<int32_t> ids, encode_history(context, kept.messages));
+    return ShortenedHistory{std::move(ids), cut, kept.summarised};
+  };
+  ASSIGN_OR_RETURN(ShortenedHistory whole, encode(LeftOut()));
+  const auto fits = [&](const ShortenedHistory& history) {
+    return std::ssize(history.token_ids) + next <= options.room;
+  };
+  if (fits(whole)) return whole;
+  std::vector<LeftOut> places = places_of(options.summaries, cuts);
+  std::erase_if(places, [&](const LeftOut& cut) { return cut.steps > 0 || cut == cuts.most(); });
+  ASSIGN_OR_RETURN(auto summarised, first_that_fits<ShortenedHistory>(places, encode, fits));
+  if (summarised) return *std::move(summarised);
+  ASSIGN_OR_RETURN(const Measured measured, measure(context, asked, cuts, options));
   LeftOut cut = std::max(cuts.shorten(measured.sizes, measured.room / 2), cuts.after({}));
   // This ends at most(), the new question's turn, which has no steps.
   while (cut.steps > 0) cut = cuts.after(cut);
-  if (cut == cuts.most()) return ShortenedHistory{std::move(whole), {}};
-  ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                   encode_history(context, kept_messages(messages, cuts, cut)));
-  return ShortenedHistory{std::move(ids), cut};
+  if (cut == cuts.most()) return whole;
+  return encode(cut);
 }
 
 }  // namespace cascade

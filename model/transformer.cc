@@ -105,7 +105,9 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
 Status Transformer::forward(std::span<const Slice> slices, float* hidden,
                             const Interrupt& interrupt, PausedPass* paused) {
   if (paused != nullptr) {
-    CHECK(slices.size() == 1 && slices[0].outputs == 0 && !recurrent_pass_);
+    CHECK(slices.size() == 1 && !recurrent_pass_);
+    // Otherwise the last layer has fewer rows than the others.
+    CHECK(slices[0].outputs == std::ssize(slices[0].token_ids) || slices[0].outputs == 0);
     CHECK(slices[0].absent == nullptr);  // reads ahead begin with the first layer
     CHECK(slices[0].token_ids.size() <= size_t{kRowsMax});
   }

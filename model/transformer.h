@@ -52,9 +52,10 @@ class Transformer {
   // the call early. `paused` then says where another call goes on, if it has the same slice, and
   // nobody has changed its K, V and indexes meanwhile; what it does has the same bits.
   // Preconditions (CHECKed): as stated at Slice; with `paused`, there is one slice of at most
-  // kRowsMax tokens, without outputs and absent pages, and no layer is recurrent. Errors: those of
-  // a slice's reader; kCancelled if `interrupt` said so. After an error, K and V of any of the
-  // slices' tokens may be missing, and `hidden` is incomplete; the same call may be made again.
+  // kRowsMax tokens, without absent pages, all or none of whose tokens are outputs, and no layer is
+  // recurrent. Errors: those of a slice's reader; kCancelled if `interrupt` said so. After an
+  // error, K and V of any of the slices' tokens may be missing, and `hidden` is incomplete; the
+  // same call may be made again.
   Status forward(std::span<const Slice> slices, float* hidden, const Interrupt& interrupt = {},
                  PausedPass* paused = nullptr);
 
@@ -94,8 +95,8 @@ class Transformer {
   Status attend(const LayerWeights& w, std::span<const Slice> slices, int layer,
                 const Interrupt& interrupt);
   // Adds the attention of `layer`, or what a recurrent layer has in place of it, to the residual
-  // stream, and norms the input of the MLP. After an error in a pass without outputs, the residual
-  // stream is as before.
+  // stream, and norms the input of the MLP. After an error in a pass that keeps all rows, the
+  // residual stream is as before.
   Status add_attention(const LayerWeights& w, std::span<const Slice> slices, int layer,
                        const Interrupt& interrupt);
   void finish_layer(const LayerWeights& w, int layer);

@@ -31,6 +31,10 @@ int64_t chunk_checksum(const Chunk& chunk) {
   if (made.left_out) sum.add_all(made.left_out->turns, made.left_out->steps);
   if (!made.left_out_from.empty()) sum.add(made.left_out_from);
   for (const Retrieved& part : made.retrieved) sum.add_all(part.chunk_id, part.tokens);
+  if (made.summarised) {
+    sum.add(made.summarised->turns);
+    for (const std::string& id : made.summarised->chunk_ids) sum.add(id);
+  }
   sum.add(std::span<const int32_t>(chunk.token_ids));
   sum.add(static_cast<int64_t>(chunk.think_spans.size()));
   for (const ThinkSpan& span : chunk.think_spans) {

@@ -15,6 +15,7 @@
 #include "persist/search_expression.h"
 #include "persist/search_levels.h"
 #include "persist/snippet.h"
+#include "persist/summaries_column.h"
 
 namespace cascade {
 namespace {
@@ -32,8 +33,8 @@ constexpr char kPut[] =
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, "
     "client_data, token_ids, approximation, left_out_turns, left_out_steps, left_out_from, "
-    "retrieved) VALUES "
-    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "retrieved, summarised_turns, summaries) VALUES "
+    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT(tenant, id) DO UPDATE SET type=excluded.type, published=excluded.published, "
     "pinned=excluded.pinned, name=excluded.name, created_us=excluded.created_us, "
     "last_used_us=excluded.last_used_us, expires_us=excluded.expires_us, hits=excluded.hits, "
@@ -51,7 +52,8 @@ constexpr char kPut[] =
     "raw_text=excluded.raw_text, client_data=excluded.client_data, token_ids=excluded.token_ids, "
     "approximation=excluded.approximation, left_out_turns=excluded.left_out_turns, "
     "left_out_steps=excluded.left_out_steps, left_out_from=excluded.left_out_from, "
-    "retrieved=excluded.retrieved "
+    "retrieved=excluded.retrieved, summarised_turns=excluded.summarised_turns, "
+    "summaries=excluded.summaries "
     "RETURNING number";
 constexpr char kLoad[] =
     "SELECT number, tenant, id, type, published, pinned, name, created_us, last_used_us, "
@@ -59,8 +61,8 @@ constexpr char kLoad[] =
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
     "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, client_data, "
-    "token_ids, approximation, left_out_turns, left_out_steps, left_out_from, retrieved "
-    "FROM chunks WHERE number >= ? ORDER BY number";
+    "token_ids, approximation, left_out_turns, left_out_steps, left_out_from, retrieved, "
+    "summarised_turns, summaries FROM chunks WHERE number >= ? ORDER BY number";
 
 Blob as_blob(const std::vector<int32_t>& token_ids) {
   return {reinterpret_cast<const uint8_t*>(token_ids.data()), token_ids.size() * sizeof(int32_t)};
@@ -77,6 +79,7 @@ std::vector<int32_t> as_token_ids(Blob blob) {
 void bind(Query& query, const Chunk& chunk) {
   const GenerationRecord& made = chunk.generation;
   const LeftOut left_out = made.left_out.value_or(LeftOut());
+  const Summarised summarised = made.summarised.value_or(Summarised());
   query.bind(chunk.tenant, chunk.id, to_string(chunk.type), chunk.published, chunk.pinned,
              chunk.name, chunk.created_us, chunk.last_used_us, chunk.expires_us, chunk.hits,
              chunk.registrations, chunk_use_checksum(chunk), chunk.priority,
@@ -88,7 +91,8 @@ void bind(Query& query, const Chunk& chunk) {
              made.logit_bias_count, made.finish_reason, chunk_checksum(chunk), chunk.text,
              chunk.query_text, chunk.raw_text, chunk.client_data, as_blob(chunk.token_ids),
              to_string(made.approximation), left_out.turns, left_out.steps, made.left_out_from,
-             retrieved_column(made.retrieved));
+             retrieved_column(made.retrieved), summarised.turns,
+             summaries_column(summarised.chunk_ids));
 }
 
 // A row as it is stored.
@@ -162,6 +166,10 @@ Row read_row(const Query& query) {
   if (left_out != LeftOut()) made.left_out = left_out;
   made.left_out_from = text();
   made.retrieved = retrieved_from_column(text());
+  Summarised summarised;
+  summarised.turns = integer();
+  summarised.chunk_ids = summaries_from_column(text());
+  if (summarised != Summarised()) made.summarised = std::move(summarised);
   return row;
 }
 

@@ -240,8 +240,14 @@ ALTER TABLE chunks ADD COLUMN left_out_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE chunks ADD COLUMN retrieved TEXT NOT NULL DEFAULT '';
 )sql";
 
+// What stood in for what prompts lacked: earlier programs wrote no summaries.
+constexpr char kVersion8[] = R"sql(
+ALTER TABLE chunks ADD COLUMN summarised_turns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE chunks ADD COLUMN summaries TEXT NOT NULL DEFAULT '';
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion4,
-                                       kVersion5, kVersion6, kVersion7};
+                                       kVersion5, kVersion6, kVersion7, kVersion8};
 
 Status migrate_step(Database& database, const char* statements, int64_t to) {
   return database.change([&]() -> Status {

@@ -46,6 +46,7 @@ void fields(A& a, M& m) {
   a.optional("preferred", m.preferred);
   a.optional("next_tokens", m.next_tokens);
   a.optional("retrieval", m.retrieval);
+  a.optional("summaries", m.summaries);
 }
 
 template <class A, Is<EncodeDone> M>
@@ -60,6 +61,7 @@ void fields(A& a, M& m) {
   a.optional("left_out", m.left_out);
   a.optional("retrieved", m.retrieved);
   a.optional("retrieved_text", m.retrieved_text);
+  a.optional("summarised", m.summarised);
 }
 
 template <class A, Is<Constraint> M>

@@ -57,6 +57,10 @@ struct EncodeJob {
   std::optional<int64_t> next_tokens{};  // kHistory: what the next prompt will add
   // kPrompt, without `room`: the parts that answer the newest question best are put before it.
   std::optional<Retrieval> retrieval{};
+  // kPrompt, kHistory: texts that stand in for what is left out, each for more than the one before
+  // it. The first may stand in for what the messages lack already: its cut leaves out nothing. If
+  // `room` makes turns be left out, the first of these cuts is taken after which the rest fits.
+  std::vector<StandIn> summaries{};
 };
 
 struct EncodeDone {
@@ -73,6 +77,7 @@ struct EncodeDone {
   // With `retrieval`: what was brought back, and the text that was put before the question.
   std::vector<Retrieved> retrieved{};
   std::string retrieved_text{};
+  std::optional<LeftOut> summarised{};  // the cut of the one of `summaries` that is in the prompt
 };
 
 // The form that an answer must have, and how much of the answer exists already.

@@ -40,6 +40,18 @@ void fields(A& a, M& m) {
   a.required("tokens", m.tokens);
 }
 
+template <class A, Is<Summarised> M>
+void fields(A& a, M& m) {
+  a.required("turns", m.turns);
+  a.required("chunk_ids", m.chunk_ids);
+}
+
+template <class A, Is<StandIn> M>
+void fields(A& a, M& m) {
+  a.required("cut", m.cut);
+  a.required("text", m.text);
+}
+
 template <class A, Is<GenerationRecord> M>
 void fields(A& a, M& m) {
   a.required("temperature", m.temperature);
@@ -58,6 +70,7 @@ void fields(A& a, M& m) {
   a.optional("left_out", m.left_out);
   a.optional("left_out_from", m.left_out_from);
   a.optional("retrieved", m.retrieved);
+  a.optional("summarised", m.summarised);
 }
 
 template <class A, Is<ChatMessage> M>

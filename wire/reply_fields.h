@@ -156,6 +156,7 @@ void fields(A& a, M& m) {
   a.optional("left_out", m.left_out);
   a.optional("retrieved", m.retrieved);
   a.optional("retrieved_text", m.retrieved_text);
+  a.optional("summarised", m.summarised);
 }
 
 template <class A, Is<ChunkReply> M>
@@ -293,6 +294,7 @@ void fields(A& a, M& m) {
   a.optional("on_overflow", m.on_overflow);
   a.optional("left_out_turns", m.left_out_turns);
   a.optional("retrieved", m.retrieved);
+  a.optional("summarised", m.summarised);
 }
 
 template <class A, Is<SessionListReply> M>

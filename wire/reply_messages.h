@@ -173,6 +173,8 @@ struct Final {
   // begins with this text.
   std::vector<Retrieved> retrieved{};
   std::string retrieved_text{};
+  // The summaries that stand in for what was left out; absent: none do.
+  std::optional<Summarised> summarised{};
 };
 
 struct ChunkReply {
@@ -308,7 +310,8 @@ struct SessionInfo {
   std::optional<OnOverflow> on_overflow{};  // of turns that name none; absent: error
   // Turns before this number are left out of its prompts; absent: none are.
   std::optional<int64_t> left_out_turns{};
-  std::vector<Retrieved> retrieved{};  // what the newest turn's prompt had again of these
+  std::vector<Retrieved> retrieved{};      // what the newest turn's prompt had again of these
+  std::optional<Summarised> summarised{};  // what stood in for them in that prompt
 };
 
 struct SessionListReply {

@@ -80,15 +80,18 @@ class Composer {
 
  private:
   static Status check_type(std::string_view name, const wire::ChunkRef& ref, const Chunk& chunk) {
-    const bool output_as_context =
-        ref.type == ChunkType::kContext && chunk.type == ChunkType::kOutput;
-    if (ref.type != chunk.type && !output_as_context) {
+    const bool as_context = ref.type == ChunkType::kContext &&
+                            (chunk.type == ChunkType::kOutput || chunk.type == ChunkType::kSummary);
+    if (ref.type != chunk.type && !as_context) {
       return invalid_argument(field(name, "type"), "is " + std::string(to_string(ref.type)) +
                                                        ", but the chunk is " +
                                                        std::string(to_string(chunk.type)));
     }
     if (ref.id.empty() && ref.type == ChunkType::kOutput) {
       return invalid_argument(field(name, "id"), "an output must be given by its id");
+    }
+    if (ref.id.empty() && ref.type == ChunkType::kSummary) {
+      return invalid_argument(field(name, "id"), "a summary must be given by its id");
     }
     return {};
   }
@@ -119,7 +122,8 @@ class Composer {
       case ChunkType::kSystemPrompt:
         result_.messages.push_back({.role = "system", .content = chunk.text, .reasoning = {}});
         break;
-      case ChunkType::kContext: contexts_.push_back({id_of(chunk), chunk.text}); break;
+      case ChunkType::kContext:
+      case ChunkType::kSummary: contexts_.push_back({id_of(chunk), chunk.text}); break;
       case ChunkType::kOutput: append_turn(chunk); break;
       case ChunkType::kQuery: flush_contexts(chunk.text); break;
     }
@@ -211,6 +215,7 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
   Earlier earlier = {{}, kField};
   earlier.left_out = last.generation.left_out.value_or(LeftOut());
   earlier.left_out_from = last.generation.left_out_from;
+  earlier.summarised = last.generation.summarised;
   for (const std::string& id : last.parent_ids) {
     const auto parent = registry.find(tenant, id);
     if (!parent.ok() && on_missing == OnMissing::kSkip) {

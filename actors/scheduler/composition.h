@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,7 @@ struct Earlier {
   std::vector<int64_t> turns = {};  // of a session: the number of each turn in `chunks`
   std::vector<std::string> outputs_left_out = {};  // of a session: those of `left_out`
   std::string left_out_from = {};                  // as in GenerationRecord
+  std::optional<Summarised> summarised = {};       // the same
 };
 
 // Returns the conversation that ends with an output: the chunks that the output's request named,

@@ -18,6 +18,22 @@ namespace {
 // With longer gaps, a slice needs fewer.
 constexpr int kYieldsMax = 64;
 
+// Adds the token that follows the whole chain to its draft. False if the draft ends here.
+bool go_on(int32_t token, Reprefill& chain) {
+  SummaryDraft& draft = *chain.draft;
+  draft.ended = std::ranges::find(draft.end_tokens, token) != draft.end_tokens.end();
+  if (draft.ended) return false;
+  draft.sampled.push_back(token);
+  if (draft.think && token == draft.think->first) draft.thinks = true;
+  draft.thought_tokens += draft.thinks ? 1 : 0;
+  if (draft.think && token == draft.think->second) draft.thinks = false;
+  const int64_t written = std::ssize(draft.sampled) - draft.thought_tokens;
+  const bool is_full = written >= draft.tokens_max;
+  if (is_full || draft.thought_tokens > draft.thought_tokens_max) return false;
+  chain.chain.push_back(token);
+  return true;
+}
+
 bool is_of(const Reprefill& reprefill, const StoredName& chunk) {
   return reprefill.chunk_id == chunk.id && reprefill.tenant == chunk.tenant;
 }
@@ -42,7 +58,7 @@ IdlePrefill::IdlePrefill(const IdleOptions& options, const Clock& clock, Jobs& j
 
 void IdlePrefill::tokenize(wire::EncodeJob&& job, Reprefill&& reprefill) {
   job.job = jobs_.next();
-  job.mode = wire::EncodeJob::Mode::kHistory;
+  job.mode = reprefill.draft ? wire::EncodeJob::Mode::kPrompt : wire::EncodeJob::Mode::kHistory;
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   tokenizing_.put(job.job, std::move(reprefill));
   outbox_.send(Actor::kPrefill, std::move(job));
@@ -85,21 +101,22 @@ std::vector<Reprefill> IdlePrefill::drop(const StoredName& chunk) {
   return dropped;
 }
 
-// Moves a chain with a removal to the front, which may pause the first chain. False if there is
-// none, or the first chain cannot be paused.
-bool IdlePrefill::removal_first() {
-  if (is_computed()) return false;
-  const auto removal = std::ranges::find_if(
-      queue_, [](const Reprefill& chain) { return chain.removal.has_value(); });
-  if (removal == queue_.end()) return false;
-  if (removal == queue_.begin()) return true;
+// Moves the chain that comes before all others to the front, which may pause the first chain: one
+// with a removal, or else one without a draft.
+void IdlePrefill::put_in_order() {
+  if (is_computed()) return;
+  const auto rank = [](const Reprefill& chain) { return chain.removal ? 0 : chain.draft ? 2 : 1; };
+  const auto next = std::ranges::min_element(queue_, {}, rank);
+  if (next == queue_.end() || rank(*next) == rank(queue_.front())) return;
   (void)pause();
-  std::rotate(queue_.begin(), removal, std::next(removal));
-  return true;
+  std::rotate(queue_.begin(), next, std::next(next));
 }
 
 bool IdlePrefill::start_removal(const std::function<int64_t()>& available) {
-  while (removal_first()) {
+  while (!is_computed()) {
+    const auto is_removal = [](const Reprefill& chain) { return chain.removal.has_value(); };
+    if (std::ranges::none_of(queue_, is_removal)) return false;
+    put_in_order();
     const Reprefill& first = queue_.front();
     const bool fits =
         first.sequence || pages_for_removal(caches_.index, owner_of(first), sampled_owner(first),
@@ -115,8 +132,8 @@ TenantId IdlePrefill::sampled_owner(const Reprefill& chain) const {
 }
 
 bool IdlePrefill::start() {
-  (void)removal_first();
   while (!queue_.empty() && !loading_) {
+    put_in_order();
     if (prepare_first()) return true;
   }
   return false;
@@ -151,7 +168,7 @@ bool IdlePrefill::prepare_first() {
 // If a chain with a window has lost what the end of its prompt sees, its whole prompt would be
 // computed again, and take the place of windows in use. Only a pin is worth that.
 bool IdlePrefill::is_worth_computing(const Reprefill& first) const {
-  if (first.attention.window == 0 || first.for_all || first.shorter) return true;
+  if (first.attention.window == 0 || first.for_all || first.shorter || first.draft) return true;
   const auto prompt = static_cast<int64_t>(std::min(first.prompt_tokens, first.chain.size()));
   if (prompt - first.sequence->committed() <= options_.slice_tokens_max) return true;
   const auto chunk = registry_.find_own(first.tenant, first.chunk_id);
@@ -171,7 +188,7 @@ int64_t IdlePrefill::pages_needed(const Reprefill& reprefill) const {
 
 bool IdlePrefill::any_to_write() const {
   const auto is_written = [](const Reprefill& chain) {
-    return chain.for_all || chain.attention.is_stored();
+    return !chain.draft && (chain.for_all || chain.attention.is_stored());
   };
   return std::ranges::any_of(queue_, is_written) ||
          std::ranges::any_of(tokenizing_.all(),
@@ -187,7 +204,9 @@ int64_t IdlePrefill::pages_in_window() const {
 // is no room for a state.
 bool IdlePrefill::start_sequence(Reprefill& first) {
   const TenantId owner = owner_of(first);
-  const std::span<const int32_t> chain = caches_.states.reusable(owner, first.chain);
+  std::span<const int32_t> whole = first.chain;
+  if (first.draft) whole = whole.first(whole.size() - 1);  // its last token's logits are wanted
+  const std::span<const int32_t> chain = caches_.states.reusable(owner, whole);
   const ChainIndex::Match match = caches_.index.match(owner, chain);
   const DiskIndex::Match stored = loader_.worth_loading(owner, chain, match);
   const auto known = stored.tokens > 0 ? match.pages.size() * kPageTokens : chain.size();
@@ -203,7 +222,7 @@ bool IdlePrefill::start_sequence(Reprefill& first) {
 
 // Brings the beginning of the chain back from disk, once. False if nothing is on its way.
 bool IdlePrefill::restore(Reprefill& first) {
-  if (first.restored) return false;
+  if (first.restored || first.draft) return false;
   first.restored = true;
   const TenantId owner = owner_of(first);
   const auto plan = restores_.plan(owner, first.chain);
@@ -220,6 +239,10 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
   Reprefill& first = queue_.front();
   const int64_t begin = first.sequence->committed();
   end = std::min({end, std::ssize(first.sequence->pages()) * kPageTokens, std::ssize(first.chain)});
+  // The token with the logits is a slice of its own, which can yield (Transformer::forward()).
+  if (first.draft && begin + 1 < std::ssize(first.chain)) {
+    end = std::min(end, std::ssize(first.chain) - 1);
+  }
   if (slice_.yielded) end = slice_.end;
   wire::PrefillJob job;
   job.job = jobs_.next();
@@ -227,12 +250,13 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
   job.token_ids.assign(first.chain.begin() + job.position, first.chain.begin() + end);
   put_pages(*first.sequence, job);
   const int64_t size = std::ssize(first.chain);
-  const ChainPlan plan = {.begin = job.position, .tokens = size, .resumes = size};
+  const ChainPlan plan = {.begin = job.position, .tokens = size, .resumes = first.draft ? 0 : size};
   const auto states = first.recurrent->next_job(end, kept_points(plan, job.position, end));
   CHECK(states);  // the sequence got a slot at its start, and keeps its states in others
   put_states(*states, job);
   if (!first.for_all) job.attention = first.attention.exact();
   if (first.removal) put_move(*first.sequence, first, job);
+  if (first.draft && end == size) job.sample.emplace();
   // The state before a slice may be lost with it, and moving takes little time.
   job.yields = !job.states && !job.moved && yields_ < kYieldsMax;
   if (slice_.yielded) job.resumes = slice_.job;
@@ -241,16 +265,17 @@ wire::PrefillJob IdlePrefill::slice(int64_t end) {
   return job;
 }
 
-void IdlePrefill::ended(std::span<const int32_t> tokens, SliceEnd how) {
+void IdlePrefill::ended(std::span<const int32_t> tokens, SliceEnd how, int32_t token) {
   computing_ = false;
   slice_.yielded = how == SliceEnd::kYielded;
   yields_ = slice_.yielded ? yields_ + 1 : 0;
-  const Reprefill& first = queue_.front();
+  Reprefill& first = queue_.front();
   if (how == SliceEnd::kFailed || is_gone()) return end(/*complete=*/false);
   if (slice_.yielded) return;
   advance_chain(*first.sequence, *first.recurrent, tokens, clock_.wall_us());
   (first.removal ? tokens_moved_ : tokens_computed_) += std::ssize(tokens);
-  if (first.sequence->committed() == std::ssize(first.chain)) end(/*complete=*/true);
+  if (first.sequence->committed() < std::ssize(first.chain)) return;
+  if (!first.draft || !go_on(token, first)) end(/*complete=*/true);
 }
 
 bool IdlePrefill::loaded(std::span<const int32_t> tokens, bool more) {

@@ -43,6 +43,8 @@ enum class SliceEnd {
 
 // One thread. A text is tokenized first, then its chain waits in a queue. Only the first chain of
 // the queue has pages of its own; the pages that it has sealed stay in the index when it is paused.
+// A chain with a draft grows by a token whenever all of it is computed. It is computed
+// only when no chain without a draft waits.
 class IdlePrefill {
  public:
   using Tokenizing = std::map<uint64_t, Reprefill>;  // by job
@@ -58,7 +60,8 @@ class IdlePrefill {
               const ChainCaches& caches, Tenants& tenants, ChunkRegistry& registry,
               PageLoader& loader, ChainRestores& restores, Callbacks callbacks);
 
-  // Has the conversation of `job` tokenized as history. take_tokenized() gives `reprefill` back.
+  // Has the conversation of `job` tokenized: as a prompt if `reprefill` has a draft, otherwise as
+  // history. take_tokenized() gives `reprefill` back.
   void tokenize(wire::EncodeJob&& job, Reprefill&& reprefill);
   // Has the beginning of every conversation with the system prompt `chunk` tokenized. False if too
   // many chains wait.
@@ -97,8 +100,8 @@ class IdlePrefill {
   // Returns the job for the next slice of the first chain, up to token `end`, with a new job
   // number. Precondition: start().
   wire::PrefillJob slice(int64_t end);
-  // The slice has ended. Precondition: slice().
-  void ended(std::span<const int32_t> tokens, SliceEnd how);
+  // The slice has ended; `token` follows it, if the job had a sample. Precondition: slice().
+  void ended(std::span<const int32_t> tokens, SliceEnd how, int32_t token = -1);
   // PageLoader has read pages of the first chain. Arguments and result are those of
   // PageLoader::Loaded.
   bool loaded(std::span<const int32_t> tokens, bool more);
@@ -129,7 +132,7 @@ class IdlePrefill {
   size_t reprefills_max() const { return static_cast<size_t>(options_.reprefills_max); }
   TenantId owner_of(const Reprefill& reprefill) const;
   int64_t pages_needed(const Reprefill& reprefill) const;
-  bool removal_first();
+  void put_in_order();
   bool prepare_first();
   TenantId sampled_owner(const Reprefill& chain) const;
   bool start_sequence(Reprefill& first);

@@ -8,6 +8,7 @@
 #include "actors/scheduler/earlier_turns.h"
 #include "actors/scheduler/prompt_size.h"
 #include "model/conversation_cut.h"
+#include "model/stand_in.h"
 
 namespace cascade {
 namespace {
@@ -127,6 +128,23 @@ void take_left_out(const LeftOut& cut, ChunkRegistry& registry, Request& request
   if (goes_on) request.messages.pop_back();
 }
 
+void take_summarised(const std::optional<LeftOut>& cut, Request& request) {
+  request.summarised = std::nullopt;
+  const auto chosen = std::ranges::find_if(
+      request.summaries, [&](const SummaryChoice& choice) { return choice.text.cut == cut; });
+  if (chosen == request.summaries.end()) return;
+  request.summarised = chosen->summarised;
+}
+
+std::vector<std::string> texts_of(const Request& request) {
+  std::vector<std::string> ids = request.parent_ids;
+  if (request.summarised) {
+    const std::vector<std::string>& summaries = request.summarised->chunk_ids;
+    ids.insert(ids.end(), summaries.begin(), summaries.end());
+  }
+  return ids;
+}
+
 std::span<const int32_t> system_chain(const Request& request, ChunkRegistry& registry) {
   if (request.messages.empty() || request.messages.front().role != "system") return {};
   Chunk system;
@@ -152,6 +170,12 @@ LeftOut cut_before(const Request& request, int64_t begin) {
   return place == begins.end() ? LeftOut() : LeftOut{place - begins.begin(), 0};
 }
 
+bool loses_summary(std::span<const SummaryChoice> choices, const LeftOut& cut) {
+  const auto is_at = [&](const SummaryChoice& choice) { return choice.text.cut == cut; };
+  return !choices.empty() && choices.back().text.cut != LeftOut() &&
+         std::ranges::none_of(choices, is_at);
+}
+
 bool is_mostly_computed(const Request& request, const std::deque<Reprefill>& queue) {
   return std::ranges::all_of(queue, [&](const Reprefill& chain) {
     const bool is_own = chain.shorter && chain.tenant == request.client.tenant &&
@@ -164,7 +188,7 @@ bool is_mostly_computed(const Request& request, const std::deque<Reprefill>& que
 
 std::optional<Ahead> shorten_ahead(const Request& request, const wire::EncodeJob& whole,
                                    const Reprefill& sampled, std::optional<int64_t> planned,
-                                   int64_t memory_tokens) {
+                                   int64_t memory_tokens, std::span<const SummaryChoice> choices) {
   const bool drops = request.session_taken && leaves_out(request.on_overflow);
   if (!drops || whole.follower != "user") return std::nullopt;
   // The new part of this turn's prompt, if its beginning was found; otherwise it is not known.
@@ -185,9 +209,21 @@ std::optional<Ahead> shorten_ahead(const Request& request, const wire::EncodeJob
                             .begins = session_begins(request),
                             .left_out = planned ? cut_before(request, *planned) : LeftOut(),
                             .answer_tokens = std::ssize(request.sampled)};
+  // A summary may have come since that was decided.
+  if (loses_summary(choices, shorter.left_out)) shorter.left_out = {};
+  std::vector<StandIn>& texts = ahead.job.summaries;
+  texts.clear();
+  for (const SummaryChoice& choice : choices) {
+    texts.push_back(choice.text);
+    const std::vector<std::string>& ids = choice.summarised.chunk_ids;
+    shorter.summaries.insert(shorter.summaries.end(), ids.begin(), ids.end());
+  }
   if (shorter.left_out != LeftOut()) {
     const ConversationCuts cuts(whole.messages);
     ahead.job.messages = kept_messages(whole.messages, cuts, shorter.left_out);
+    const StandIn* const summary = stand_in_for(texts, shorter.left_out);
+    texts = summary == nullptr ? std::vector<StandIn>()
+                               : std::vector<StandIn>{{LeftOut(), summary->text}};
   }
   ahead.chain.shorter = std::move(shorter);
   return ahead;

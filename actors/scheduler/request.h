@@ -51,6 +51,12 @@ struct EarlierTurns {
   TokenSpan where = {0, 0};          // where the prompt has what was brought back
 };
 
+// Summaries that may stand in for the oldest messages of a request.
+struct SummaryChoice {
+  StandIn text;  // its cut is that of the request's messages
+  Summarised summarised;
+};
+
 struct Request {
   uint64_t handle = 0;  // names it in jobs
   Client client;
@@ -85,8 +91,12 @@ struct Request {
   std::optional<wire::Retrieval> retrieval;  // set once it was decided what to choose from
   std::vector<Retrieved> retrieved;          // as in Final
   std::string retrieved_text;                // as in Final
-  std::string begun;                         // the assistant's text that the answer goes on with
-  bool begun_verbatim = false;               // as in ChatMessage
+  // What stands in for what was left out before its messages, or, once its prompt is tokenized, for
+  // all of left_out.
+  std::optional<Summarised> summarised;
+  std::vector<SummaryChoice> summaries;  // in ascending order of their cuts
+  std::string begun;                     // the assistant's text that the answer goes on with
+  bool begun_verbatim = false;           // as in ChatMessage
   std::vector<int32_t> prompt;
   std::vector<TextUse> texts;  // the chunks' texts in the prompt
   std::string generation_prefix;
@@ -196,7 +206,10 @@ struct Request {
   std::string told_left_out_from() const {
     return left_out == LeftOut() ? std::string() : earlier.from;
   }
-  // As in wire::Final.
+  // As in GenerationRecord and wire::Final.
+  std::optional<Summarised> told_summarised() const {
+    return left_out == LeftOut() ? std::nullopt : summarised;
+  }
   std::optional<LeftOut> told_left_out() const {
     return left_out == LeftOut() ? std::nullopt : std::optional(left_out);
   }
@@ -225,8 +238,23 @@ struct ShorterHistory {
   std::string session;
   // For each number of turns left out, the number of the session's first turn that stays.
   std::vector<int64_t> begins;
-  LeftOut left_out;           // of the conversation of the output's request
-  int64_t answer_tokens = 0;  // at the end of the history, at most
+  LeftOut left_out;                         // of the conversation of the output's request
+  int64_t answer_tokens = 0;                // at the end of the history, at most
+  std::vector<std::string> summaries = {};  // that may stand in for what is left out
+};
+
+// A summary that the model writes after the chain, which asks for it.
+struct SummaryDraft {
+  Chunk chunk;             // what it becomes; it has no text yet
+  int64_t tokens_max = 0;  // without thoughts
+  int64_t thought_tokens_max = 0;
+  std::vector<int32_t> end_tokens = {};
+  std::optional<std::pair<int32_t, int32_t>> think = {};  // the tokens that begin and end thoughts
+  std::vector<int32_t> sampled = {};                      // so far, without an end token
+  int64_t thought_tokens = 0;                             // of these
+  bool thinks = false;                                    // the next token is a thought
+  bool ended = false;                                     // by an end token
+  bool inside_think = false;                              // the prompt ended within thoughts
 };
 
 // The K and V of a retained output's chain, computed when there is nothing else to do.
@@ -248,6 +276,8 @@ struct Reprefill {
   std::optional<int32_t> think_end = {};  // as in SampledChain
   // Set if this is not the output's own chain: nothing is held when it is computed.
   std::optional<ShorterHistory> shorter = {};
+  // Set if a summary is written after the chain, which grows with it.
+  std::optional<SummaryDraft> draft = {};
   // Once started.
   std::unique_ptr<ChainSequence> sequence;
   std::unique_ptr<RunningState> recurrent;

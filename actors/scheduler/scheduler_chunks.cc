@@ -108,6 +108,13 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
     return outbox_.reply_error(
         client, id, invalid_argument("type", "only generate with retain_output makes outputs"));
   }
+  if (put.type == ChunkType::kSummary) {
+    return outbox_.reply_error(
+        client, id,
+        invalid_argument("type",
+                         "only conversations with on_overflow = summarize make summaries; "
+                         "register the text as a CONTEXT"));
+  }
   const auto whose = [](const auto& job) { return job.second.chunk.tenant; };
   if (!may_begin(encoding_.puts.all(), options_.chunk_puts_max, client.tenant, whose)) {
     return outbox_.reply_error(client, id,

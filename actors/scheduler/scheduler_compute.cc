@@ -328,14 +328,15 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
     if (done.read_bytes > 0 || job.repair) {
       compute_.speed.add_long_prefill(tokens, done.compute_us - done.read_wait_us, job.position);
       disk_.spills.add_read(done.read_bytes, done.read_us);
-    } else if (!job.moved) {
+    } else if (!job.moved && !(job.idle && tokens == 1)) {  // a token of a draft is no slice
       compute_.speed.add_prefill(tokens, done.compute_us, job.position);
     }
   }
   if (job.repair) done.selected_tokens = 0;  // they were counted when the page was new
   counters_.tokens_selected += done.selected_tokens;
   if (job.idle) {
-    return idle_.ended(job.tokens, done.error ? SliceEnd::kFailed : SliceEnd::kComputed);
+    return idle_.ended(job.tokens, done.error ? SliceEnd::kFailed : SliceEnd::kComputed,
+                       done.token);
   }
   if (!requests_.decoding().empty()) compute_.prompt_budget.prefilled(done.compute_us);
   Request& request = requests_.at(job.requests.front());

@@ -57,8 +57,10 @@ Status SchedulerCore::compose_chunks(Request& request) {
   request.left_out = earlier.left_out;
   request.earlier.outputs = std::move(earlier.outputs_left_out);
   request.earlier.from = std::move(earlier.left_out_from);
+  request.summarised = std::move(earlier.summarised);
   if (request.on_overflow == OnOverflow::kError) keep_.pins.heal_from(request);
-  ASSIGN_OR_RETURN(const LeftOut cut, fit_text_bytes(model_.config, request));
+  ASSIGN_OR_RETURN(LeftOut cut, fit_text_bytes(model_.config, request));
+  cut = keep_.summaries.cut_at_summary(cut, request);
   auto next = composition.new_chunks.begin();
   for (std::string& id : composition.parent_ids) {
     if (!id.empty()) continue;
@@ -118,18 +120,22 @@ Status SchedulerCore::take_messages(Request& request) {
   }
   request.left_out = earlier.left_out;
   request.earlier.from = std::move(earlier.left_out_from);
+  request.summarised = std::move(earlier.summarised);
   if (params.previous_output.empty() && !params.parents.empty()) {
     const auto first = registry_.find(tenant, params.parents.front());
     if (first.ok()) {
       request.left_out = (*first)->chunk.generation.left_out.value_or(LeftOut());
       request.earlier.from = (*first)->chunk.generation.left_out_from;
+      // With other choices, the prompt has the messages as they are.
+      const bool summarizes = request.on_overflow == OnOverflow::kSummarize;
+      if (summarizes) request.summarised = (*first)->chunk.generation.summarised;
     }
   }
   if (leaves_out(request.on_overflow)) {
     find_answers(params.parents, registry_, request);
   }
   ASSIGN_OR_RETURN(const LeftOut cut, fit_text_bytes(model_.config, request));
-  leave_out(cut, registry_, request);
+  leave_out(keep_.summaries.cut_at_summary(cut, request), registry_, request);
   use_chunks(tenant, request.parent_ids);
   return {};
 }

@@ -91,6 +91,16 @@ SchedulerOptions without_drafts_of_states(SchedulerOptions options) {
   return options;
 }
 
+KeepOptions keep_options(const SchedulerOptions& options, const Model& model,
+                         const PageArena& arena) {
+  return {.keeps_pages = options.keep_pages,
+          .pages = {arena.page_count(), arena.page_bytes(), model.kv_layout.page_bytes()},
+          .page_uses_max = options.page_uses_max,
+          .holds = {options.chunk_memory_ratio, options.prompt_leases_max},
+          .max_pinned = options.max_pinned,
+          .summaries = {options.summary_prompt, options.summary_divisor, options.random}};
+}
+
 // Restores are for requests or, with handle 0, for the first re-prefill.
 ChainRestores::Callbacks tell_of_restores(IdlePrefill& idle, RequestTable& requests, Keep& keep) {
   return {.is_wanted =
@@ -166,13 +176,9 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
                   .text_bytes = options_.text_bytes_waiting_max},
                  options_.threads, clock_, compute_.speed, outbox_),
       keep_(
-          {.keeps_pages = options_.keep_pages,
-           .pages = {arena.page_count(), arena.page_bytes(), model.kv_layout.page_bytes()},
-           .page_uses_max = options_.page_uses_max,
-           .holds = {options_.chunk_memory_ratio, options_.prompt_leases_max},
-           .max_pinned = options_.max_pinned},
-          clock_, outbox_, index_, tenants_, registry_, requests_, disk_.erasures, metadata_,
-          disk_.stored, disk_.writer, disk_.chains, idle_,
+          keep_options(options_, model, arena), model_, clock_, outbox_, index_, tenants_,
+          registry_, requests_, disk_.erasures, metadata_, disk_.stored, disk_.writer, disk_.chains,
+          idle_,
           {.text_is_gone =
                [this](const ChunkUses::ChunkName& chunk) { doors_.prefixes.drop_with(chunk); },
            .save_session = [this](const StoredName& session) { doors_.sessions.store(session); }}) {

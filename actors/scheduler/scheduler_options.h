@@ -13,6 +13,7 @@
 #include "cache/page_arena.h"
 #include "cache/planner.h"
 #include "cache/reader_slices.h"
+#include "model/stand_in.h"
 
 namespace cascade {
 
@@ -43,7 +44,9 @@ struct SchedulerOptions {
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;  // of outputs whose request names none
   bool heal = false;                                   // of requests that do not say
-  AttentionChoice attention;                           // of requests that name none
+  std::string summary_prompt = kSummaryPrompt;         // as in SummaryOptions, like the next one
+  int64_t summary_divisor = 8;
+  AttentionChoice attention;        // of requests that name none
   double max_pinned = 0.5;          // share of the pool's pages that pins may keep from eviction
   double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold
   int prompt_leases_max = 1024;     // prompts that have a priority of their own

@@ -210,6 +210,7 @@ void SchedulerCore::encode_request(Request& request) {
                               .reasoning = {},
                               .verbatim = request.begun_verbatim});
     }
+    LeftOut ahead;  // what idle time has left out of the session
     if (leaves_out(request.on_overflow) && !job.retrieval) {
       request.prompt_room = conversation_room(
           {index_, tenants_, disk_.room, disk_.spills, registry_,
@@ -222,10 +223,12 @@ void SchedulerCore::encode_request(Request& request) {
       }
       job.room = request.prompt_room;
       const std::optional<int64_t> planned = doors_.sessions.planned(request);
-      if (planned && is_mostly_computed(request, idle_.queue())) {
-        job.preferred = cut_before(request, *planned);
-      }
+      if (planned) ahead = cut_before(request, *planned);
+      if (planned && is_mostly_computed(request, idle_.queue())) job.preferred = ahead;
     }
+    keep_.summaries.choose(request, ahead);
+    if (loses_summary(request.summaries, ahead)) job.preferred = std::nullopt;
+    for (const SummaryChoice& choice : request.summaries) job.summaries.push_back(choice.text);
     if (request.prefix) {
       job.mode = request.messages.back().role == "user" ? wire::EncodeJob::Mode::kBeginning
                                                         : wire::EncodeJob::Mode::kHistory;
@@ -248,6 +251,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
                                  " tokens; the limit is " + std::to_string(wire::kNumbersMax));
   }
   if (auto history = idle_.take_tokenized(done.job)) {
+    if (history->draft) return keep_.summaries.tokenized(*std::move(history), std::move(done));
     if (history->shorter) doors_.sessions.plan(*history, done);
     keep_.reprefills.tokenized(*std::move(history), std::move(done));
   } else if (auto put = encoding_.puts.take(done.job)) {
@@ -260,6 +264,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
 void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   if (done.error) return fail(request, *done.error);
   if (done.left_out) take_left_out(*done.left_out, registry_, request);
+  take_summarised(done.summarised, request);
   if (encoding_.retrievals.begin(request, done)) return;
   take_retrieved(done, request);
   if (request.prompt_room > 0) keep_.pins.heal_from(request);
@@ -270,7 +275,8 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   }
   request.prompt = std::move(done.token_ids);
   request.generation_prefix = std::move(done.generation_prefix);
-  request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
+  if (request.summarised) use_chunks(request.client.tenant, request.summarised->chunk_ids);
+  request.texts = keep_.uses.find(request.client.tenant, texts_of(request), request.prompt);
   add_retrieved(registry_, request);
   if (compute_.states.is_needed()) {
     request.history_tokens = history_tokens(model_.tokenizer, request);
@@ -397,6 +403,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   final.left_out = request.told_left_out();
   final.retrieved = request.retrieved;
   final.retrieved_text = std::move(request.retrieved_text);
+  final.summarised = request.told_summarised();
   if (request.output) {
     std::vector<wire::Delta> rest;
     for (OutputStream::Piece& piece : request.output->finish(finish_reason == "stop")) {

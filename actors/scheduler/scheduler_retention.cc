@@ -27,7 +27,8 @@ GenerationRecord record_of(const Request& request, const std::string& finish_rea
           .approximation = request.attention.approximation,
           .left_out = request.told_left_out(),
           .left_out_from = request.told_left_out_from(),
-          .retrieved = request.retrieved};
+          .retrieved = request.retrieved,
+          .summarised = request.told_summarised()};
 }
 
 // Prompt and output as they were computed: every token whose K and V are in pages.
@@ -38,6 +39,28 @@ std::vector<int32_t> sampled_chain(const Request& request) {
       request.sequence ? request.sequence->tokens().size() : request.resumed.size();  // preempted
   chain.resize(std::min(chain.size(), computed));
   return chain;
+}
+
+// Asks for the request's conversation with its answer, as later turns will have it.
+wire::EncodeJob history_job(const Request& request, const Chunk& output) {
+  wire::EncodeJob job;
+  job.messages = request.messages;
+  const bool keep = output.think_policy == ThinkPolicy::kKeep;
+  job.messages.push_back({.role = "assistant",
+                          .content = keep ? output.raw_text : output.text,
+                          .reasoning = {},
+                          .verbatim = keep});
+  if (!keep && calls_tool(output.text)) {
+    // Within one turn of the user, which goes on after a tool's result, thoughts stay in the
+    // history.
+    job.follower = "tool";
+    job.messages.back().reasoning = request.output->reasoning();
+    job.messages.back().tool_call_id = call_id_prefix(output.id);
+  }
+  job.thinking = request.params.thinking;
+  job.reasoning_effort = request.params.reasoning_effort;
+  job.tools = request.params.tools;
+  return job;
 }
 
 }  // namespace
@@ -111,26 +134,23 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     if (computed_later) keep_.reprefills.take_history(entry, std::move(next));
     return entry.chunk.id;
   }
-  wire::EncodeJob job;
-  job.messages = request.messages;
-  const bool keep = chunk.think_policy == ThinkPolicy::kKeep;
-  job.messages.push_back({.role = "assistant",
-                          .content = keep ? chunk.raw_text : chunk.text,
-                          .reasoning = {},
-                          .verbatim = keep});
-  if (!keep && calls_tool(chunk.text)) {
-    // Within one turn of the user, which goes on after a tool's result, thoughts stay in the
-    // history.
-    job.follower = "tool";
-    job.messages.back().reasoning = request.output->reasoning();
-    job.messages.back().tool_call_id = call_id_prefix(chunk.id);
+  wire::EncodeJob job = history_job(request, chunk);
+  const std::optional<int64_t> planned = doors_.sessions.planned(request);
+  const std::vector<SummaryChoice> choices = keep_.summaries.choices(
+      request, job.messages, planned ? cut_before(request, *planned) : LeftOut());
+  if (!choices.empty() && choices.front().text.cut == LeftOut()) {
+    job.summaries.push_back(choices.front().text);
   }
-  job.thinking = request.params.thinking;
-  job.reasoning_effort = request.params.reasoning_effort;
-  job.tools = request.params.tools;
-  auto ahead =
-      shorten_ahead(request, job, next, doors_.sessions.planned(request),
-                    static_cast<int64_t>(pool_.page_count() - index_.pinned_count()) * kPageTokens);
+  auto ahead = shorten_ahead(
+      request, job, next, planned,
+      static_cast<int64_t>(pool_.page_count() - index_.pinned_count()) * kPageTokens, choices);
+  if (finish_reason != "cancelled") {
+    ChunkSettings settings;
+    settings.ttl_ms = request.params.output_ttl_ms;
+    keep_.summaries.answered(request, entry.chunk, job.messages, std::ssize(next.sampled_chain),
+                             holders_of(entry.chunk.tenant, ChunkType::kSummary, settings,
+                                        request.session_taken ? request.params.session : ""));
+  }
   idle_.tokenize(std::move(job), std::move(next));
   if (ahead && finish_reason != "cancelled" && !idle_.tokenizes_many()) {
     idle_.tokenize(std::move(ahead->job), std::move(ahead->chain));

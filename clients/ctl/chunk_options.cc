@@ -173,7 +173,8 @@ ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
     options.list.type = chunk_type_from_string(name);
   };
   commands.list->add_option_function<std::string>("--type", set_type, "Only these")
-      ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY"}, CLI::ignore_case));
+      ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY", "SUMMARY"},
+                                CLI::ignore_case));
   commands.list
       ->add_option("--limit", options.list.limit, "The largest number of entries (1 to 1000)")
       ->check(CLI::Range(1, wire::kListLimitMax));

@@ -22,6 +22,7 @@ constexpr int kTextColumnsMin = 12;   // for both columns, on a narrow terminal
 constexpr size_t kShortDigits = 8;
 
 Cell kind_of(const Chunk& chunk) {
+  if (chunk.type == ChunkType::kSummary) return {"◀ summary", Ink::kOutput};
   const bool output = chunk.type == ChunkType::kOutput;
   return output ? Cell{"◀ output", Ink::kOutput} : Cell{"▶ input", Ink::kInput};
 }
@@ -57,6 +58,7 @@ void add_generation(Facts& facts, const GenerationRecord& record) {
   facts.add("finish reason", record.finish_reason);
   if (record.left_out) facts.add("left out", left_out_text(*record.left_out));
   if (!record.retrieved.empty()) facts.add("brought back", retrieved_text(record.retrieved));
+  if (record.summarised) facts.add("summarised", summarised_text(*record.summarised));
   if (record.approximation != Approximation::kNone) {
     facts.add("computed after",
               "KV approximated by " + std::string(to_string(record.approximation)));
@@ -156,8 +158,8 @@ std::string render_chunk(const Chunk& chunk, const Style& style) {
                             (falls_back ? " until " + format_time(chunk.priority_until_us) : ""));
   for (const Holder& holder : chunk.holders) facts.add("held by", holder_text(holder));
   if (chunk.published) facts.add("published", "to every tenant");
+  for (const std::string& parent : chunk.parent_ids) facts.add("parent", parent);
   if (chunk.type == ChunkType::kOutput) {
-    for (const std::string& parent : chunk.parent_ids) facts.add("parent", parent);
     facts.add("think blocks", std::to_string(chunk.think_spans.size()));
     facts.add("think policy", std::string(to_string(chunk.think_policy)));
     if (chunk.kv_approximation != Approximation::kNone) {

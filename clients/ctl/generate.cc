@@ -103,6 +103,9 @@ void print_remarks(Screen& screen, const client::Generation& generation) {
     if (!generation.retrieved.empty()) {
       screen.err << "; brought back: " << retrieved_text(generation.retrieved);
     }
+    if (generation.summarised) {
+      screen.err << "; summarised: " << summarised_text(*generation.summarised);
+    }
     screen.err << std::endl;
   }
   for (const wire::MissingChunk& missing : generation.missing) {

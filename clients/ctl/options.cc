@@ -167,9 +167,10 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
       .add_option_function<std::string>(
           "--on-overflow", set_overflow,
           "What to do if the conversation is longer than its room: error; drop_oldest, which "
-          "leaves out the oldest turns; or retrieve, which also brings back the parts of them that "
-          "answer the question best (default: what the session did last, else error)")
-      ->check(CLI::IsMember({"error", "drop_oldest", "retrieve"}));
+          "leaves out the oldest turns; retrieve, which also brings back the parts of them that "
+          "answer the question best; or summarize, which puts summaries in their place (default: "
+          "what the session did last, else error)")
+      ->check(CLI::IsMember({"error", "drop_oldest", "retrieve", "summarize"}));
   command.add_flag_callback(
       "--no-reuse", [&params] { params.reuse = false; },
       "Compute the whole prompt, and reuse nothing");

@@ -30,8 +30,7 @@ int print_policies(Screen& screen, const Result<std::vector<wire::ExpiryPolicy>>
 
 std::string render_policies(const std::vector<wire::ExpiryPolicy>& policies, const Style& style) {
   std::vector<std::vector<Cell>> rows;
-  for (const ChunkType type :
-       {ChunkType::kSystemPrompt, ChunkType::kContext, ChunkType::kOutput, ChunkType::kQuery}) {
+  for (const ChunkType type : kChunkTypes) {
     const auto policy = std::ranges::find(policies, type, &wire::ExpiryPolicy::type);
     rows.push_back({{std::string(to_string(type))},
                     {policy == policies.end() ? "never" : "after " + format_ttl(policy->ttl_ms)}});

@@ -16,8 +16,10 @@ void add_policy_set(CLI::App& command, wire::PolicySet& policy) {
     policy.type = chunk_type_from_string(name).value_or(policy.type);
   };
   command
-      .add_option_function<std::string>("TYPE", set_type, "SYSTEM_PROMPT, CONTEXT, OUTPUT or QUERY")
-      ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY"}, CLI::ignore_case))
+      .add_option_function<std::string>("TYPE", set_type,
+                                        "SYSTEM_PROMPT, CONTEXT, OUTPUT, QUERY or SUMMARY")
+      ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY", "SUMMARY"},
+                                CLI::ignore_case))
       ->required();
   // parse_duration_ms() accepts neither "never" nor a 0 without a unit; both mean 0 here.
   const auto set_ttl = [&policy](const std::string& value) {

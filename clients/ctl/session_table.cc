@@ -45,6 +45,7 @@ std::string render_session(const wire::SessionInfo& session, const std::vector<S
   if (!session.retrieved.empty()) {
     facts.add("brought back", retrieved_text(session.retrieved) + ", for the newest question");
   }
+  if (session.summarised) facts.add("summarised", summarised_text(*session.summarised));
   std::vector<std::vector<Cell>> rows;
   for (const auto& [turn, output] : turns) {
     const Cell gone = {"gone", Ink::kDim};

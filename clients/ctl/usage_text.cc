@@ -50,6 +50,13 @@ std::string retrieved_text(const std::vector<Retrieved>& retrieved) {
   return "parts of " + counted(std::ssize(retrieved), "turn") + ", " + counted(tokens, "token");
 }
 
+std::string summarised_text(const Summarised& summarised) {
+  const size_t count = summarised.chunk_ids.size();
+  if (count == 0) return counted(summarised.turns, "turn");
+  return counted(summarised.turns, "turn") + " in " +
+         (count == 1 ? "1 summary" : std::to_string(count) + " summaries");
+}
+
 std::string usage_text(const client::Generation& generation, bool finish) {
   const wire::Usage& usage = generation.usage;
   const std::string loaded = usage.loaded_tokens > 0
@@ -77,6 +84,7 @@ std::string usage_text(const client::Generation& generation, bool finish) {
   if (!generation.retrieved.empty()) {
     text += ", brought back: " + retrieved_text(generation.retrieved);
   }
+  if (generation.summarised) text += ", summarised: " + summarised_text(*generation.summarised);
   if (finish) text += ", " + generation.finish_reason;
   return text;
 }

@@ -18,5 +18,7 @@ std::string left_out_text(const LeftOut& left_out);
 
 // "parts of 3 turns, 412 tokens"; "parts of 1 turn, 60 tokens". Precondition: there are some.
 std::string retrieved_text(const std::vector<Retrieved>& retrieved);
+// "40 turns in 3 summaries"; of a summary itself "4 turns".
+std::string summarised_text(const Summarised& summarised);
 
 }  // namespace cascade::ctl

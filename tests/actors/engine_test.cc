@@ -253,6 +253,42 @@ TEST(Engine, a_job_that_yielded_is_resumed_with_the_same_bytes) {
   }
 }
 
+// The last token of a prompt, whose logits give the next token.
+wire::PrefillJob last_token_job(uint64_t number, uint64_t resumes = 0) {
+  wire::PrefillJob job = yielding_job(number, resumes);
+  job.position = std::ssize(job.token_ids) - 1;
+  job.token_ids = {job.token_ids.back()};
+  job.sample.emplace();
+  return job;
+}
+
+TEST(Engine, a_job_that_samples_after_it_yielded_gives_the_same_token) {
+  Machine straight, resumed(demo_model(), 1);
+  for (Machine* machine : {&straight, &resumed}) {
+    wire::PrefillJob before = yielding_job(1);
+    before.token_ids.pop_back();
+    ASSERT_FALSE(run_prefill(machine->engine(), before).yielded);
+  }
+  const wire::PrefillDone expected = run_prefill(straight.engine(), last_token_job(2));
+  ASSERT_GE(expected.token, 0);
+  uint64_t number = 2;
+  wire::PrefillDone done;
+  do {
+    ASSERT_LT(number, 1000u) << "it does not get on";
+    int asked = 0;
+    done = run_prefill(resumed.engine(), last_token_job(number + 1, number == 2 ? 0 : number),
+                       [&] { return ++asked > 12; });
+    EXPECT_TRUE(!done.yielded || done.token == -1);
+    ++number;
+  } while (done.yielded);
+  EXPECT_GT(number, 3u) << "it yielded";
+  EXPECT_EQ(done.token, expected.token);
+  EXPECT_EQ(done.logprob, expected.logprob);
+  for (const uint32_t page : pages_of(0)) {
+    EXPECT_EQ(resumed.page_bytes(page), straight.page_bytes(page));
+  }
+}
+
 TEST(Engine, the_time_of_a_resumed_job_has_that_of_its_earlier_parts) {
   Machine machine;
   const auto first = run_prefill(machine.engine(), yielding_job(1), [] { return true; });

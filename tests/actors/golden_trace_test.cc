@@ -38,13 +38,13 @@ struct Life {
 // a file. CASCADE_TRACE_SEED=5 runs other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "28ce4fe67b5f507f2413f1f6a4eede938337a25a105625b3132bc6572f9d49a6"},
+     "f71e332f39b250f4111615838216202199d8fefdafe5512d22b46d9f8e79d6c4"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
-     "8fad939e6e1dced1244d77cfc9cc7e145400ade35f0b1242f1088e5fa0e138be"},
+     "bc866f10ce35dc08267c9591d739864361852986e2cdad1e6f122df73cbfa021"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "8f2e4f97104d54448a1cea6cf47d07dda90547b1d71241b4f62c59b9603d1d68"},
+     "c642f0393d399007bfc672947deb8a2e702ddf1874887810ff206698f79ae56b"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
-     "c52865bb313b8aeb63cd1523e312343c1ccfd36bdc51b2e7d8923a3816384083"},
+     "d182fab29189de6636aedea91ac6a3452c1736c30dfcec697b249bd04953dbc7"},
 };
 
 uint64_t other_seed() {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/actors/durable_test.h"
+#include "tests/actors/overflow_test_base.h"
 
 namespace cascade {
 namespace {
@@ -20,44 +20,15 @@ constexpr int kTurnsBefore = 12;         // of a conversation that is too long
 constexpr const char* kFact = "The code of my red box is 4711.";
 constexpr const char* kQuestion = "What is the code of my red box?";
 
-class Retrieve : public testing::DurableTest {
+class Retrieve : public testing::OverflowTestBase {
  protected:
-  Retrieve() : DurableTest(without_room_on_disk(), kPagesToRetrieve) {}
+  Retrieve() : OverflowTestBase(OnOverflow::kRetrieve, kPagesToRetrieve) {}
 
-  // K and V are written, but what the scheduler takes for the disk has no room for long prompts.
-  static SchedulerOptions without_room_on_disk() {
-    SchedulerOptions options = testing::keeping_pages();
-    options.disk = {.page_bytes = 1, .bytes_max = 1, .free_bytes = {}};
-    return options;
-  }
-  static std::string remark(int number) {
-    std::string text = "This is remark " + std::to_string(number) + ".";
-    for (int i = 0; i < 6; ++i) text += " The river is long and the town beside it is old.";
-    return text;
-  }
-  static wire::GenerateRequest turn(const std::string& text) {
-    wire::GenerateRequest request = ask({system_text(kGeographer), query_text(text)});
-    request.on_overflow = OnOverflow::kRetrieve;
-    request.retain_output = true;
-    request.max_tokens = 4;
-    return request;
-  }
-  wire::Final say(const std::string& text) {
-    wire::GenerateRequest request = turn(text);
-    request.session = "trip";
-    return run(std::move(request));
-  }
-  wire::Final run(wire::GenerateRequest request) {
-    return world_->one<wire::Final>(world_->send(std::move(request)));
-  }
   // The session begins with the fact, which is left out later. Returns the output of its turn.
   std::string tell() {
     std::string told = say(kFact).output_chunk_id;
     for (int i = 1; i < kTurnsBefore; ++i) say(remark(i));
     return told;
-  }
-  wire::SessionReply session() {
-    return world_->one<wire::SessionReply>(world_->send(wire::SessionGet{"trip"}));
   }
   // A request of messages with the same prompt: the session's turns that stay, and the question
   // with what came back before it.

@@ -153,7 +153,8 @@ TEST_F(SessionsAndPolicies, policies_are_listed_and_set) {
             "SYSTEM_PROMPT  never\n"
             "CONTEXT        never\n"
             "OUTPUT         after 7d\n"
-            "QUERY          never\n");
+            "QUERY          never\n"
+            "SUMMARY        never\n");
   out_.str("");
   EXPECT_EQ(run_policy_set(client_, screen_, {ChunkType::kQuery, 90'000}), kExitOk);
   EXPECT_THAT(out_.str(), HasSubstr("QUERY          after 90s\n"));
@@ -175,15 +176,17 @@ TEST(SessionTable, shows_whole_names_and_cuts_texts) {
                                "…  output_01234567\n"));
 }
 
-TEST(SessionTable, names_what_prompts_lack_and_what_came_back) {
+TEST(SessionTable, names_what_prompts_lack_and_what_they_have_for_it) {
   wire::SessionInfo session = {"trip", 0, 0, 9};
   session.on_overflow = OnOverflow::kRetrieve;
   session.left_out_turns = 5;
   session.retrieved = {{"output_1", 60}, {"output_2", 7}};
+  session.summarised = Summarised{4, {"chunk_1", "chunk_2"}};
   const std::string shown = render_session(session, {}, Ids::kShort, kUnstyled);
   EXPECT_THAT(shown, HasSubstr("retrieve\n"));
   EXPECT_THAT(shown, HasSubstr("turns 1 to 5, for lack of room\n"));
   EXPECT_THAT(shown, HasSubstr("parts of 2 turns, 67 tokens, for the newest question\n"));
+  EXPECT_THAT(shown, HasSubstr("4 turns in 2 summaries\n"));
 }
 
 TEST(Units, times_to_live_are_printed_as_they_are_typed) {

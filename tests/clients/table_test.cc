@@ -212,7 +212,7 @@ TEST(UsageText, says_what_was_read_from_disk) {
                   .starts_with("520 tokens reused (128 read from disk), 0 prefilled"));
 }
 
-TEST(UsageText, says_what_was_left_out_and_what_came_back) {
+TEST(UsageText, says_what_was_left_out_and_what_there_is_for_it) {
   client::Generation generation;
   generation.left_out = LeftOut{12, 1};
   EXPECT_TRUE(
@@ -223,6 +223,8 @@ TEST(UsageText, says_what_was_left_out_and_what_came_back) {
       usage_text(generation, false).ends_with(", brought back: parts of 1 turn, 60 tokens"));
   generation.retrieved.push_back({"", 7});
   EXPECT_EQ(retrieved_text(generation.retrieved), "parts of 2 turns, 67 tokens");
+  generation.summarised = Summarised{12, {"chunk_1"}};
+  EXPECT_TRUE(usage_text(generation, false).ends_with(", summarised: 12 turns in 1 summary"));
 }
 
 TEST(UsageText, names_an_attention_mode_that_is_not_dense) {

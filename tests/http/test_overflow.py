@@ -143,6 +143,35 @@ class Overflow(unittest.TestCase):
             self.assertEqual(stored["retrieved"], last["retrieved"])
             self.assertEqual(stored["left_out"], last["left_out"])
 
+    def test_a_response_has_summaries_of_turns_that_it_leaves_out(self):
+        with Daemon("--kv-memory", "2M", "--max-disk", "1M") as daemon:
+            last = None
+            for i in range(30):
+                body = {"input": f"{i}: What do you know about " + "the old town and " * 20,
+                        "max_output_tokens": 8, "temperature": 0, "on_overflow": "summarize"}
+                if last:
+                    body["previous_response_id"] = last["id"]
+                answer = daemon.post("/v1/responses", body)
+                self.assertEqual(answer.status, 200, answer.text)
+                last = answer.json
+                if "left_out" in last:
+                    break
+                if last["usage"]["input_tokens"] > 600:  # more than half of the room
+                    self.wait_for_a_summary(daemon)
+            self.assertEqual(last["summarised"]["turns"], last["left_out"]["turns"])
+            summary = daemon.get("/v1/chunks/" + last["summarised"]["ids"][0]).json
+            self.assertEqual(summary["type"], "SUMMARY")
+            self.assertIn("parent_ids", summary)
+            stored = daemon.get("/v1/responses/" + last["id"]).json
+            self.assertEqual(stored["summarised"], last["summarised"])
+
+    def wait_for_a_summary(self, daemon):
+        """Asks again and again: it is written while nobody wants anything else."""
+        for _ in range(20_000):
+            if daemon.get("/v1/chunks?type=SUMMARY&limit=1").json["data"]:
+                return
+        self.fail("no summary was written")
+
     def test_a_response_is_truncated_if_it_says_auto(self):
         with Daemon("--kv-memory", "1M", "--state-dir", "") as daemon:
             text = "What do you know about " + "the old town and " * 20

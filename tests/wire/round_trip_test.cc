@@ -65,6 +65,8 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(ThinkSpan);
   EXPECT_ALL_MEMBERS(LeftOut);
   EXPECT_ALL_MEMBERS(Retrieved);
+  EXPECT_ALL_MEMBERS(Summarised);
+  EXPECT_ALL_MEMBERS(StandIn);
   EXPECT_ALL_MEMBERS(EarlierTurn);
   EXPECT_ALL_MEMBERS(Retrieval);
   EXPECT_ALL_MEMBERS(GenerationRecord);

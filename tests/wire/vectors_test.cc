@@ -71,6 +71,7 @@ Final sample_final() {
   final.left_out = LeftOut{12, 1};
   final.retrieved = {{"output_00000000000000000000000000000002", 60}, {"", 7}};
   final.retrieved_text = "Earlier: Rome";
+  final.summarised = Summarised{11, {"chunk_00000000000000000000000000000003"}};
   return final;
 }
 

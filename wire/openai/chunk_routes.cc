@@ -78,6 +78,8 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
     result["approximation"] = to_string(chunk.generation.approximation);
     result["finish_reason"] = chunk.generation.finish_reason;
     result["seed"] = chunk.generation.seed;
+  }
+  if (chunk.type == ChunkType::kOutput || chunk.type == ChunkType::kSummary) {
     result["parent_ids"] = chunk.parent_ids;
   }
   return result;

@@ -78,7 +78,9 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
   }
   if (const auto choice = fields.text("on_overflow")) {
     request.on_overflow = on_overflow_from_string(*choice);
-    if (!request.on_overflow) fields.fail("on_overflow", "must be error, drop_oldest or retrieve");
+    if (!request.on_overflow) {
+      fields.fail("on_overflow", "must be error, drop_oldest, retrieve or summarize");
+    }
   }
   request.output_name = fields.text("output_name");
   request.output_pinned = fields.boolean("output_pinned");

@@ -43,17 +43,21 @@ OrderedJson encode_usage(const wire::Usage& usage) {
   return result;
 }
 
-void add_left_out(OrderedJson& reply, const std::optional<LeftOut>& left_out,
-                  const std::vector<Retrieved>& retrieved) {
-  if (left_out) reply["left_out"] = {{"turns", left_out->turns}, {"steps", left_out->steps}};
-  for (const Retrieved& part : retrieved) {
+void add_left_out(OrderedJson& reply, const LeftOutFacts& facts) {
+  if (const auto& left_out = facts.left_out) {
+    reply["left_out"] = {{"turns", left_out->turns}, {"steps", left_out->steps}};
+  }
+  for (const Retrieved& part : facts.retrieved) {
     reply["retrieved"].push_back({{"id", part.chunk_id}, {"tokens", part.tokens}});
+  }
+  if (const auto& summarised = facts.summarised) {
+    reply["summarised"] = {{"turns", summarised->turns}, {"ids", summarised->chunk_ids}};
   }
 }
 
 void add_prompt_facts(OrderedJson& reply, const wire::Final& final) {
   if (!final.attention.empty()) reply["attention"] = final.attention;
-  add_left_out(reply, final.left_out, final.retrieved);
+  add_left_out(reply, {final.left_out, final.retrieved, final.summarised});
   if (!final.retrieved_text.empty()) reply["retrieved_text"] = final.retrieved_text;
 }
 

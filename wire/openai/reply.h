@@ -24,11 +24,17 @@ struct ReplyContext {
 // whereas OpenAI counts them from 1,024 on.
 OrderedJson encode_usage(const wire::Usage& usage);
 
-// Adds "left_out", what the prompt lacks of its conversation for lack of room: {"turns","steps"};
-// and "retrieved", the turns of which parts came back: [{"id","tokens"}]. Leaves out what is empty.
-void add_left_out(OrderedJson& reply, const std::optional<LeftOut>& left_out,
-                  const std::vector<Retrieved>& retrieved);
-// Adds "attention", the mode that was used, "left_out", "retrieved" and "retrieved_text", unless
+// What a prompt lacks of its conversation, and what it has in its place.
+struct LeftOutFacts {
+  const std::optional<LeftOut>& left_out;
+  const std::vector<Retrieved>& retrieved;
+  const std::optional<Summarised>& summarised;
+};
+// Adds "left_out", what the prompt lacks for lack of room: {"turns","steps"}; "retrieved", the
+// turns of which parts came back: [{"id","tokens"}]; and "summarised", the summaries that stand in
+// for it: {"turns","ids"}. Leaves out what is empty.
+void add_left_out(OrderedJson& reply, const LeftOutFacts& facts);
+// Adds "attention", the mode that was used, what add_left_out() adds, and "retrieved_text", unless
 // they are empty.
 void add_prompt_facts(OrderedJson& reply, const wire::Final& final);
 // Adds the answer's timings, the facts of its prompt, and "missing", a list of what it had to do

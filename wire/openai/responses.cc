@@ -309,7 +309,8 @@ std::string encode_stored(const ReplyContext& context, const Chunk& output,
                       output_items(context.id, output.text, reasoning, stored.tools,
                                    stored.parallel_tool_calls, nullptr, finish_reason),
                       nullptr);
-  add_left_out(object, output.generation.left_out, output.generation.retrieved);
+  const GenerationRecord& made = output.generation;
+  add_left_out(object, {made.left_out, made.retrieved, made.summarised});
   return json_text(object);
 }
 

@@ -19,8 +19,7 @@ std::string ttl_key(ChunkType type) {
 }
 
 std::optional<ChunkType> type_of_ttl_key(std::string_view key) {
-  for (const ChunkType type :
-       {ChunkType::kSystemPrompt, ChunkType::kContext, ChunkType::kOutput, ChunkType::kQuery}) {
+  for (const ChunkType type : kChunkTypes) {
     if (key == ttl_key(type)) return type;
   }
   return std::nullopt;

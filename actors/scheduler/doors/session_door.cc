@@ -25,8 +25,24 @@ wire::SessionReply session_reply(const Session& session, ChunkRegistry& registry
       /*durable=*/true};
   if (session.turns.empty()) return reply;
   const auto newest = registry.find_own(session.tenant, session.turns.back().output_id);
-  if (newest.ok()) reply.session.retrieved = (*newest)->chunk.generation.retrieved;
+  if (!newest.ok()) return reply;
+  reply.session.retrieved = (*newest)->chunk.generation.retrieved;
+  reply.session.summarised = (*newest)->chunk.generation.summarised;
   return reply;
+}
+
+// The summaries that the session holds.
+std::vector<std::string> summaries_of(const std::string& tenant, const std::string& session,
+                                      ChunkRegistry& registry) {
+  std::vector<std::string> ids;
+  registry.for_each(tenant, [&](ChunkEntry& entry) {
+    if (entry.chunk.type != ChunkType::kSummary) return;
+    const bool holds = std::ranges::any_of(entry.chunk.holders, [&](const Holder& holder) {
+      return holder.kind == HolderKind::kSession && holder.label == session;
+    });
+    if (holds) ids.push_back(entry.chunk.id);
+  });
+  return ids;
 }
 
 // Gives holders to an output that was stored before there were holders: its sessions. The tenant's
@@ -148,16 +164,18 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id, const wire
 void SessionDoor::on(const Client& client, const wire::RequestId& id,
                      const wire::SessionDelete& request) {
   const Session* session = sessions_.find(client.tenant, request.id);
+  const std::vector<std::string> summaries = summaries_of(client.tenant, request.id, registry_);
   if (request.outputs && session != nullptr) {
-    for (const SessionTurn& turn : session->turns) {
-      const auto found = registry_.find_own(client.tenant, turn.output_id);
+    std::vector<std::string> ids = summaries;
+    for (const SessionTurn& turn : session->turns) ids.push_back(turn.output_id);
+    for (const std::string& chunk : ids) {
+      const auto found = registry_.find_own(client.tenant, chunk);
       if (!found.ok() || !only_pins_without((*found)->chunk, HolderKind::kSession, request.id)) {
         continue;
       }
-      return outbox_.reply_error(
-          client, id,
-          Error{ErrorCode::kConflict, "outputs",
-                "chunk \"" + turn.output_id + "\" is pinned; unpin it first"});
+      return outbox_.reply_error(client, id,
+                                 Error{ErrorCode::kConflict, "outputs",
+                                       "chunk \"" + chunk + "\" is pinned; unpin it first"});
     }
   }
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
@@ -173,6 +191,10 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id,
     }
   }
   std::ranges::reverse(answer.outputs);
+  for (const std::string& summary : summaries) {
+    outputs.insert({client.tenant, summary});
+    (void)end_turn(client.tenant, summary, request);
+  }
   const StoredName name = {client.tenant, request.id, StoredKind::kSession};
   if (!erasures_.remove_after(name, outputs)) store(name);
   std::vector<StoredName> names = {name};
@@ -180,8 +202,8 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id,
   removals_.reply_when_gone(client, id, std::move(outputs), std::move(names), std::move(answer));
 }
 
-// The deleted session no longer holds the output. With `request.outputs`, an output that nobody
-// else holds is removed; without, the tenant keeps it. nullopt: the output was gone already.
+// The deleted session no longer holds the output, or summary. With `request.outputs`, one that
+// nobody else holds is removed; without, the tenant keeps it. nullopt: the output was gone already.
 std::optional<wire::SessionOutput> SessionDoor::end_turn(const std::string& tenant,
                                                          const std::string& output,
                                                          const wire::SessionDelete& request) {
@@ -248,6 +270,7 @@ Result<Earlier> SessionDoor::turns_before(const Request& request, OnMissing on_m
     const auto found = registry_.find_own(tenant, turn.output_id);
     if (found.ok()) {
       earlier.left_out_from = (*found)->chunk.generation.left_out_from;
+      if (drops) earlier.summarised = (*found)->chunk.generation.summarised;
       earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});
       earlier.turns.push_back(turn.number);
       continue;

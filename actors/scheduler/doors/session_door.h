@@ -33,8 +33,8 @@ class SessionDoor {
 
   void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get);
-  // Answers when the deletion is durable and the outputs that were to be deleted with the session
-  // are gone from the disk.
+  // Answers when the deletion is durable and the outputs and summaries that were to be deleted with
+  // the session are gone from the disk.
   void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
 
   // Takes the next turn of the session that the request names, if it names one, and has the output

@@ -177,7 +177,7 @@ void ChunkReprefills::lost(IdlePrefill::Tokenizing&& jobs) {
       removals_.end_piece({lost.tenant, lost.chunk_id});
       continue;
     }
-    if (lost.shorter) continue;
+    if (lost.shorter || lost.draft) continue;
     (*found)->chunk.kv_state = KvState::kNone;
     if ((*found)->chunk.pinned) pin_budget_.promise(**found, 0);
     metadata_.put((*found)->chunk);
@@ -188,6 +188,8 @@ void ChunkReprefills::lost(IdlePrefill::Tokenizing&& jobs) {
 void ChunkReprefills::note_texts(const ChunkEntry& entry, const Reprefill& computed) {
   std::vector<std::string> ids = entry.chunk.parent_ids;
   ids.push_back(entry.chunk.id);
+  const std::vector<std::string>& summaries = computed.shorter->summaries;
+  ids.insert(ids.end(), summaries.begin(), summaries.end());
   uses_.note(tenants_.id(computed.tenant, computed.attention), computed.chain,
              uses_.find(computed.tenant, ids, computed.chain));
 }
@@ -207,8 +209,13 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   }
   if (complete) {
     // The chain's last page is not the one that the request had: the texts are noted again.
+    std::vector<std::string> ids = entry.chunk.parent_ids;
+    const auto& summarised = entry.chunk.generation.summarised;
+    if (summarised) {
+      ids.insert(ids.end(), summarised->chunk_ids.begin(), summarised->chunk_ids.end());
+    }
     uses_.note(tenants_.id(idle.tenant, idle.attention), idle.chain,
-               uses_.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
+               uses_.find(idle.tenant, ids, idle.chain));
     // If nothing had to be moved, all of the chain is exact.
     entry.attention = idle.attention.exact();
     holds_.take(entry);

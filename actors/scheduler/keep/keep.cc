@@ -9,10 +9,11 @@
 
 namespace cascade {
 
-Keep::Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, ChainIndex& index,
-           Tenants& tenants, ChunkRegistry& registry, const RequestTable& requests,
-           Erasures& erasures, MetadataWriter& metadata, StoredPages& stored, PageWriter& writer,
-           ChunkChains& chains, IdlePrefill& idle, ChunkRemovals::Callbacks callbacks)
+Keep::Keep(const KeepOptions& options, const Model& model, const Clock& clock, Outbox& outbox,
+           ChainIndex& index, Tenants& tenants, ChunkRegistry& registry,
+           const RequestTable& requests, Erasures& erasures, MetadataWriter& metadata,
+           StoredPages& stored, PageWriter& writer, ChunkChains& chains, IdlePrefill& idle,
+           ChunkRemovals::Callbacks callbacks)
     : text_pins(index, stored.disk()),
       uses(options.page_uses_max, outbox, index, tenants, registry, stored,
            [this](const ChunkEntry& entry, const ChunkUses::Use& use) {
@@ -41,7 +42,9 @@ Keep::Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, Chain
                writer, chains, idle, uses, text_pins, holds, pins, lifecycle, std::move(callbacks)),
       published(index, registry, erasures, writer, idle, holds, lifecycle, removals),
       reprefills(tenants, registry, metadata, chains, idle, uses, holds, pin_budget, pinned_texts,
-                 lifecycle, published, removals) {}
+                 lifecycle, published, removals),
+      summaries(options.summaries, model, clock, outbox, tenants, registry, metadata, idle,
+                lifecycle, removals) {}
 
 PageWriter::Callbacks tell_of_writing(Keep& keep, ChunkChains& chains) {
   return {
@@ -75,8 +78,11 @@ ChunkChains::IsRead tell_of_chains(Keep& keep) {
 
 IdlePrefill::Callbacks tell_of_idle(Keep& keep) {
   return {
-      .ended = [&](Reprefill&& idle,
-                   bool complete) { keep.reprefills.ended(std::move(idle), complete); },
+      .ended =
+          [&](Reprefill&& idle, bool complete) {
+            if (idle.draft) return keep.summaries.ended(std::move(idle), complete);
+            keep.reprefills.ended(std::move(idle), complete);
+          },
       .lost = [&](IdlePrefill::Tokenizing&& jobs) { keep.reprefills.lost(std::move(jobs)); },
   };
 }

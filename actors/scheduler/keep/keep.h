@@ -17,6 +17,7 @@
 #include "actors/scheduler/keep/pin_replies.h"
 #include "actors/scheduler/keep/pinned_texts.h"
 #include "actors/scheduler/keep/published_pages.h"
+#include "actors/scheduler/keep/summaries.h"
 #include "actors/scheduler/keep/text_pins.h"
 #include "actors/scheduler/keep/text_uses.h"
 #include "actors/scheduler/metadata_writer.h"
@@ -35,15 +36,16 @@ struct KeepOptions {
   size_t page_uses_max;  // how many uses of pages by texts are noted
   HoldLimits holds;
   double max_pinned;  // share of the pool's pages
+  SummaryOptions summaries;
 };
 
 // One thread. Each room calls only those before it, and tells later ones through callbacks.
 struct Keep {
   // The references outlive this.
-  Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, ChainIndex& index,
-       Tenants& tenants, ChunkRegistry& registry, const RequestTable& requests, Erasures& erasures,
-       MetadataWriter& metadata, StoredPages& stored, PageWriter& writer, ChunkChains& chains,
-       IdlePrefill& idle, ChunkRemovals::Callbacks callbacks);
+  Keep(const KeepOptions& options, const Model& model, const Clock& clock, Outbox& outbox,
+       ChainIndex& index, Tenants& tenants, ChunkRegistry& registry, const RequestTable& requests,
+       Erasures& erasures, MetadataWriter& metadata, StoredPages& stored, PageWriter& writer,
+       ChunkChains& chains, IdlePrefill& idle, ChunkRemovals::Callbacks callbacks);
   Keep(const Keep&) = delete;
   Keep& operator=(const Keep&) = delete;
 
@@ -58,6 +60,7 @@ struct Keep {
   ChunkRemovals removals;
   PublishedPages published;
   ChunkReprefills reprefills;
+  Summaries summaries;
 };
 
 // Callbacks for the rooms below. `keep` and `chains` must outlive the callbacks, and must be

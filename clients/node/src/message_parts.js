@@ -5,6 +5,7 @@ import {
   int32,
   int32Words,
   int64,
+  list,
   listOrEmpty,
   number,
   optional,
@@ -74,6 +75,8 @@ export const LeftOut = struct({ turns: int64, steps: int64 });
 
 export const Retrieved = struct({ chunk_id: string, tokens: int64 });
 
+export const Summarised = struct({ turns: int64, chunk_ids: list(string) });
+
 export const GenerationRecord = struct({
   temperature: number,
   top_p: number,
@@ -90,6 +93,7 @@ export const GenerationRecord = struct({
   left_out: optional(LeftOut),
   left_out_from: textOrEmpty,
   retrieved: listOrEmpty(Retrieved),
+  summarised: optional(Summarised),
 });
 
 export const Holder = struct({
@@ -232,6 +236,7 @@ export const SessionInfo = struct({
   on_overflow: optional(string),
   left_out_turns: optional(int64),
   retrieved: listOrEmpty(Retrieved),
+  summarised: optional(Summarised),
 });
 export const SessionTurn = struct({ number: int64, output_id: string });
 export const SessionOutput = struct({ id: string, gone: boolean, held_by: textOrEmpty });
@@ -254,7 +259,7 @@ export const ErrorBody = struct({ code: string, field: string, message: string }
 // By the names of their TypeScript types.
 export const parts = {
   ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
-  LeftOut, Retrieved, GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats,
-  StateStats, FsckFinding, SessionInfo, SessionTurn, SessionOutput, ExpiryPolicy, ModelInfo,
-  Loading,
+  LeftOut, Retrieved, Summarised, GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats,
+  DiskStats, StateStats, FsckFinding, SessionInfo, SessionTurn, SessionOutput, ExpiryPolicy,
+  ModelInfo, Loading,
 };

@@ -46,6 +46,7 @@ import {
   SessionOutput,
   SessionTurn,
   StateStats,
+  Summarised,
   ThinkSpan,
   Timings,
   Usage,
@@ -272,6 +273,7 @@ const replies = {
     left_out: optional(LeftOut),
     retrieved: listOrEmpty(Retrieved),
     retrieved_text: textOrEmpty,
+    summarised: optional(Summarised),
   }),
   ChunkReply: struct({
     chunk: Chunk,

@@ -127,6 +127,20 @@ test('a conversation that is too long gets back what answers the question', asyn
   assert.equal(retrieved[0].chunkId, '');
 });
 
+test('a conversation that is too long may have summaries', async () => {
+  const messages = [
+    { role: 'user', content: 'What of ' + 'the old town and '.repeat(5000) },
+    { role: 'assistant', content: 'It is a town.' },
+    { role: 'user', content: 'What of the new town?' },
+  ];
+  const { leftOut, summarised } =
+    await client.generate({ messages, maxTokens: 2, onOverflow: 'summarize' });
+  assert.deepEqual(leftOut, { turns: 1, steps: 0 });
+  assert.equal(summarised, undefined, 'nobody has written one');
+  const page = await client.listChunks({ type: 'SUMMARY' });
+  assert.deepEqual(page.chunks, []);
+});
+
 test('thoughts come apart from the answer', async () => {
   // The demo model thinks or does not, as it is drawn.
   for (let seed = 1; seed < 40; ++seed) {

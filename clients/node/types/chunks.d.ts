@@ -1,9 +1,9 @@
 // Chunks, sessions and expiry policies.
 
-export type ChunkType = 'SYSTEM_PROMPT' | 'CONTEXT' | 'OUTPUT' | 'QUERY';
+export type ChunkType = 'SYSTEM_PROMPT' | 'CONTEXT' | 'OUTPUT' | 'QUERY' | 'SUMMARY';
 export type ThinkPolicy = 'reprefill' | 'keep' | 'drop' | 'splice' | 'mask';
 /** What happens to a conversation that is longer than its room. */
-export type OnOverflow = 'error' | 'drop_oldest' | 'retrieve';
+export type OnOverflow = 'error' | 'drop_oldest' | 'retrieve' | 'summarize';
 
 /** What stands in K and V that were computed with thoughts which are no longer there. */
 export type Approximation = 'none' | 'splice' | 'mask';
@@ -45,6 +45,14 @@ export interface Retrieved {
   tokens: number;
 }
 
+/** The summaries that stand in a prompt for turns that were left out. */
+export interface Summarised {
+  /** How many of these turns they stand in for. */
+  turns: number;
+  /** Of the summaries, in the order of the conversation. */
+  chunkIds: string[];
+}
+
 /** How an output was generated. */
 export interface GenerationRecord {
   temperature: number;
@@ -66,6 +74,8 @@ export interface GenerationRecord {
   leftOutFrom: string;
   /** What it had again of that. */
   retrieved: Retrieved[];
+  /** What stood in for that; undefined: nothing. */
+  summarised?: Summarised;
 }
 
 /** A holder of a chunk: the chunk lives as long as one of its holders. */
@@ -185,6 +195,8 @@ export interface SessionInfo {
   leftOutTurns?: number;
   /** What the newest turn's prompt had again of these. */
   retrieved: Retrieved[];
+  /** What stood in for them in that prompt; undefined: nothing. */
+  summarised?: Summarised;
 }
 
 export interface SessionTurn {

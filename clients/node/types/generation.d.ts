@@ -6,6 +6,7 @@ import type {
   LeftOut,
   OnOverflow,
   Retrieved,
+  Summarised,
   ThinkPolicy,
   ThinkSpan,
 } from './chunks.js';
@@ -204,6 +205,8 @@ export interface Generation {
   retrieved: Retrieved[];
   /** These parts: the message of the newest question begins with this text. */
   retrievedText: string;
+  /** The summaries that stand in for what was left out; undefined: none do. */
+  summarised?: Summarised;
 }
 
 /** An event of a running generation. */

@@ -17,6 +17,7 @@ from .chunk import (
     LeftOut,
     ListedChunk,
     Retrieved,
+    Summarised,
     ThinkSpan,
 )
 from .chunked_llm import ChunkedLLM, GenerationOutput, RetainedSequence
@@ -156,6 +157,7 @@ __all__ = [
     "StatsReply",
     "StatusReply",
     "Stream",
+    "Summarised",
     "TextStart",
     "ThinkPolicy",
     "ThinkSpan",

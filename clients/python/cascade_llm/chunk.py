@@ -33,6 +33,14 @@ class Retrieved:
     tokens: Int64  # about
 
 
+@dataclass(frozen=True)
+class Summarised:
+    """The summaries that stand in a prompt for turns that were left out."""
+
+    turns: Int64  # how many of these turns they stand in for
+    chunk_ids: list[str]  # of the summaries, in the order of the conversation
+
+
 @dataclass(frozen=True, kw_only=True)
 class GenerationRecord:
     """How an output was generated."""
@@ -52,6 +60,7 @@ class GenerationRecord:
     left_out: LeftOut | None = None  # of its prompt's conversation, for lack of room; None: nothing
     left_out_from: str = ""  # the output whose prompt or answer has the newest of these turns
     retrieved: list[Retrieved] = field(default_factory=list)  # what was brought back of that
+    summarised: Summarised | None = None  # what stood in for that; None: nothing
 
 
 @dataclass(frozen=True, kw_only=True)

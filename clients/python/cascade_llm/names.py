@@ -37,6 +37,7 @@ class ChunkType(Name):
     CONTEXT = "CONTEXT"
     OUTPUT = "OUTPUT"
     QUERY = "QUERY"
+    SUMMARY = "SUMMARY"  # of the turns that a conversation left out; the daemon writes it
 
 
 class OnMissing(Name):
@@ -52,6 +53,7 @@ class OnOverflow(Name):
     ERROR = "error"  # the request is refused
     DROP_OLDEST = "drop_oldest"  # the oldest turns are left out; its Final says how many
     RETRIEVE = "retrieve"  # the same, and what answers the question best is brought back
+    SUMMARIZE = "summarize"  # the same, and summaries written in idle time stand in for them
 
 
 class TextStart(Name):

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .chunk import Chunk, ChunkInfo, Holder, LeftOut, ListedChunk, Retrieved, ThinkSpan
+from .chunk import (
+    Chunk,
+    ChunkInfo,
+    Holder,
+    LeftOut,
+    ListedChunk,
+    Retrieved,
+    Summarised,
+    ThinkSpan,
+)
 from .fields import Floats, Int32, Int64, TokenIds, Uint64
 from .names import Approximation, ChunkType, EventKind, MissReason, OnOverflow, ThinkPolicy
 
@@ -178,6 +187,7 @@ class Final:
     left_out: LeftOut | None = None  # for lack of room; None: nothing
     retrieved: list[Retrieved] = field(default_factory=list)  # what was brought back of that
     retrieved_text: str = ""  # as the prompt has it, before the newest question
+    summarised: Summarised | None = None  # what stands in for what was left out; None: nothing
 
 
 @dataclass(frozen=True)
@@ -331,6 +341,7 @@ class SessionInfo:
     on_overflow: OnOverflow | None = None  # of turns that name none; None: ERROR
     left_out_turns: Int64 | None = None  # turns before this number are not in its prompts
     retrieved: list[Retrieved] = field(default_factory=list)  # of them, for the newest turn
+    summarised: Summarised | None = None  # what stood in for them in that turn's prompt
 
 
 @dataclass(frozen=True)

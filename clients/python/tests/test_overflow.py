@@ -77,6 +77,30 @@ class OverflowTest(unittest.TestCase):
         assert record is not None
         self.assertEqual(record.retrieved, final.retrieved)
 
+    def test_a_session_goes_on_with_summaries_of_its_oldest_turns(self) -> None:
+        final = self.turn(1, OnOverflow.SUMMARIZE)
+        for number in range(2, 40):
+            if final.left_out is not None:
+                break
+            final = self.turn(number)
+            if final.usage.prompt_tokens > 250:  # more than half of the room
+                self.wait_for_a_summary()
+        assert final.left_out is not None and final.summarised is not None
+        self.assertLessEqual(final.summarised.turns, final.left_out.turns)
+        self.assertEqual(self.client.get_session("long").session.summarised, final.summarised)
+        summary = self.client.get_chunk(final.summarised.chunk_ids[0])
+        self.assertEqual(summary.type, ChunkType.SUMMARY)
+        self.assertNotEqual(summary.text, "")
+        first_turn = self.client.get_session("long").turns[0].output_id
+        self.assertIn(first_turn, summary.parent_ids)
+
+    def wait_for_a_summary(self) -> None:
+        """Asks again and again: the daemon writes it while nobody wants anything else."""
+        for _ in range(20_000):
+            if self.client.list_chunks(type=ChunkType.SUMMARY, limit=1).chunks:
+                return
+        self.fail("no summary was written")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -21,6 +21,7 @@ class IdlePrefillTest : public testing::RoomTest {
  protected:
   static constexpr int kReprefillsMax = 2;
   static constexpr size_t kStateBytes = 1000;
+  static constexpr int32_t kEndToken = 999;
 
   explicit IdlePrefillTest(size_t state_slots = 0) : RoomTest(8, state_slots) {
     add("output_a", ChunkType::kOutput);
@@ -32,6 +33,13 @@ class IdlePrefillTest : public testing::RoomTest {
     reprefill.tenant = "alice";
     reprefill.chunk_id = id;
     reprefill.chain = reprefill.sampled_chain = std::move(chain);
+    return reprefill;
+  }
+  // A chain after which at most three tokens are written.
+  static Reprefill with_draft(const std::string& id, Tokens chain) {
+    Reprefill reprefill = of(id, std::move(chain));
+    reprefill.draft.emplace().tokens_max = 3;
+    reprefill.draft->end_tokens = {kEndToken};
     return reprefill;
   }
   // Computes the first chain up to `end` tokens.
@@ -64,19 +72,22 @@ class IdlePrefillTest : public testing::RoomTest {
                            .ended = [this](uint64_t, int64_t) { idle_.restored(); }}};
   std::vector<std::pair<std::string, bool>> ended_;
   size_t lost_ = 0;
-  IdlePrefill idle_{
-      {.reprefills_max = kReprefillsMax, .slice_tokens_max = 128, .attention = {}},
-      clock_,
-      jobs_,
-      outbox_,
-      caches_,
-      tenants_,
-      registry_,
-      loader_,
-      restores_,
-      {.ended = [this](Reprefill&& reprefill,
-                       bool complete) { ended_.emplace_back(reprefill.chunk_id, complete); },
-       .lost = [this](IdlePrefill::Tokenizing&& lost) { lost_ += lost.size(); }}};
+  Tokens drafted_;  // of the chain that ended
+  IdlePrefill idle_{{.reprefills_max = kReprefillsMax, .slice_tokens_max = 128, .attention = {}},
+                    clock_,
+                    jobs_,
+                    outbox_,
+                    caches_,
+                    tenants_,
+                    registry_,
+                    loader_,
+                    restores_,
+                    {.ended =
+                         [this](Reprefill&& reprefill, bool complete) {
+                           ended_.emplace_back(reprefill.chunk_id, complete);
+                           if (reprefill.draft) drafted_ = reprefill.draft->sampled;
+                         },
+                     .lost = [this](IdlePrefill::Tokenizing&& lost) { lost_ += lost.size(); }}};
   using Ended = std::vector<std::pair<std::string, bool>>;
 };
 
@@ -218,6 +229,65 @@ TEST_F(IdlePrefillTest, a_pause_gives_the_pages_back_and_keeps_what_was_computed
   EXPECT_EQ(memory_.index.evictable_count(), 2u);
   ASSERT_TRUE(idle_.start());
   EXPECT_EQ(idle_.first().sequence->committed(), 128);
+}
+
+TEST_F(IdlePrefillTest, a_chain_with_a_draft_grows_by_each_token_until_an_end_token) {
+  idle_.push(with_draft("output_a", count_up(0, 130)));
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob prompt = idle_.slice(1000);
+  EXPECT_EQ(prompt.token_ids.size(), 129u) << "the last token has a slice of its own";
+  EXPECT_FALSE(prompt.sample.has_value());
+  idle_.ended(prompt.token_ids, SliceEnd::kComputed);
+  int32_t last = 129;
+  for (const int32_t token : {500, 501, kEndToken}) {
+    ASSERT_TRUE(idle_.start());
+    const wire::PrefillJob job = idle_.slice(1000);
+    EXPECT_TRUE(job.sample.has_value());
+    EXPECT_EQ(job.token_ids, Tokens{last});
+    idle_.ended(job.token_ids, SliceEnd::kYielded);
+    ASSERT_TRUE(idle_.start());
+    EXPECT_EQ(idle_.slice(1000).resumes, job.job);
+    idle_.ended(job.token_ids, SliceEnd::kComputed, token);
+    last = token;
+  }
+  EXPECT_EQ(ended_, (Ended{{"output_a", true}}));
+  EXPECT_EQ(drafted_, (Tokens{500, 501}));
+  EXPECT_TRUE(idle_.queue().empty());
+}
+
+TEST_F(IdlePrefillTest, a_draft_ends_when_it_is_long_enough) {
+  idle_.push(with_draft("output_a", count_up(0, 2)));
+  compute_to(1000);
+  for (int32_t token = 500; token < 503; ++token) {
+    EXPECT_TRUE(ended_.empty());
+    ASSERT_TRUE(idle_.start());
+    idle_.ended(idle_.slice(1000).token_ids, SliceEnd::kComputed, token);
+  }
+  EXPECT_EQ(ended_, (Ended{{"output_a", true}}));
+  EXPECT_EQ(drafted_, (Tokens{500, 501, 502}));
+}
+
+TEST_F(IdlePrefillTest, a_chain_with_a_draft_waits_for_others_and_goes_on_where_it_was) {
+  idle_.push(with_draft("output_a", count_up(0, 130)));
+  compute_to(1000);
+  ASSERT_TRUE(idle_.start());
+  idle_.ended(idle_.slice(1000).token_ids, SliceEnd::kComputed, 500);
+  idle_.push(of("output_b", count_up(1000, 64)));
+  compute_to(1000);
+  EXPECT_EQ(ended_, (Ended{{"output_b", true}})) << "it came later, and is computed first";
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob job = idle_.slice(1000);
+  EXPECT_EQ(job.position, 130);
+  EXPECT_EQ(job.token_ids, Tokens{500});
+  idle_.ended(job.token_ids, SliceEnd::kComputed, kEndToken);
+  EXPECT_EQ(drafted_, Tokens{500});
+}
+
+TEST_F(IdlePrefillTest, a_stop_does_not_wait_for_a_draft) {
+  idle_.push(with_draft("output_a", count_up(0, 2)));
+  EXPECT_FALSE(idle_.any_to_write());
+  idle_.push(of("output_b", count_up(1000, 64)));
+  EXPECT_TRUE(idle_.any_to_write());
 }
 
 TEST_F(IdlePrefillTest, pages_for_all_tenants_are_computed_once) {

@@ -16,6 +16,7 @@
 #include "actors/scheduler/request_table.h"
 #include "cache/holders.h"
 #include "tests/actors/scheduler/room_test.h"
+#include "tests/actors/scheduler_world.h"
 
 namespace cascade::testing {
 
@@ -132,7 +133,9 @@ class KeepTest : public RoomTest {
        .pages = {kPoolPages, kPageBytes, kDiskPageBytes},
        .page_uses_max = 100,
        .holds = {.memory_ratio = 0.9, .leases_max = 2},
-       .max_pinned = 0.5},
+       .max_pinned = 0.5,
+       .summaries = {}},
+      demo_model(),
       clock_,
       outbox_,
       memory_.index,
