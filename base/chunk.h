@@ -100,7 +100,7 @@ struct GenerationRecord {
   std::string left_out_from = {};
   // What it had again of that; empty: nothing.
   std::vector<Retrieved> retrieved = {};
-  // What stood in for that; absent: nothing. A summary itself has the number of its turns here.
+  // The summaries that stood in for that; absent: none did. A summary has its own turns here.
   std::optional<Summarised> summarised = {};
   bool operator==(const GenerationRecord&) const = default;
 };

@@ -12,7 +12,7 @@
 
 namespace cascade {
 
-// What the model is asked for, unless the operator sets another text. {words} stands for the most
+// The model is asked for this, unless the operator sets another text. {words} stands for the most
 // words that the summary is to have.
 inline constexpr char kSummaryPrompt[] =
     "Above is a part of a conversation. Summarize it, so that the conversation can go on without "

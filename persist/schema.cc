@@ -240,7 +240,7 @@ ALTER TABLE chunks ADD COLUMN left_out_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE chunks ADD COLUMN retrieved TEXT NOT NULL DEFAULT '';
 )sql";
 
-// What stood in for what prompts lacked: earlier programs wrote no summaries.
+// The summaries that stood in for turns that prompts lacked: earlier programs wrote none.
 constexpr char kVersion8[] = R"sql(
 ALTER TABLE chunks ADD COLUMN summarised_turns INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE chunks ADD COLUMN summaries TEXT NOT NULL DEFAULT '';

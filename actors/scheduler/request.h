@@ -91,8 +91,8 @@ struct Request {
   std::optional<wire::Retrieval> retrieval;  // set once it was decided what to choose from
   std::vector<Retrieved> retrieved;          // as in Final
   std::string retrieved_text;                // as in Final
-  // What stands in for what was left out before its messages, or, once its prompt is tokenized, for
-  // all of left_out.
+  // The summaries that stand in for what was left out before its messages. Once its prompt is
+  // tokenized, they stand in for all of left_out.
   std::optional<Summarised> summarised;
   std::vector<SummaryChoice> summaries;  // in ascending order of their cuts
   std::string begun;                     // the assistant's text that the answer goes on with

@@ -32,8 +32,8 @@ std::string hash_of(const Digest& turns) {
   return hasher.finish().hex();
 }
 
-// How often the oldest text of the summary was summarised before, as far as the summaries that it
-// was made of exist.
+// Returns how often the oldest text of the summary was summarised before. Summaries that it was
+// made of and that do not exist any more do not count.
 int level_of(const std::string& tenant, const std::string& id, ChunkRegistry& registry) {
   constexpr int kLevelsMax = 16;  // each level has several of the one below it
   std::string next = id;

@@ -1,4 +1,4 @@
-// What is still to be summarised follows from the conversation and the summaries that exist.
+// There is no list of turns to summarise: the conversation and the summaries that exist show them.
 #include "actors/scheduler/keep/summaries.h"
 
 #include <spdlog/spdlog.h>
@@ -17,12 +17,12 @@
 namespace cascade {
 namespace {
 
-// A block has at least this part of the room. So about six summaries are written before a turn is
-// left out, and a conversation that goes on soon after its answers has some of them.
+// A block has about this part of the room, or half as much. So several summaries are written before
+// a turn is left out, and a conversation that goes on soon after its answers has some of them.
 constexpr int64_t kBlockDivisor = 8;
 constexpr int64_t kBlockTokensMin = 64;
-// Where blocks end and prompts begin depends on texts alone, so that no later answer moves it. Real
-// text has about so many bytes a token.
+// Texts alone decide where blocks end and prompts begin, so that no later answer moves these
+// places. Real text has about so many bytes a token.
 constexpr int64_t kBytesOfToken = 4;
 // The newest turns that are never summarised have at least this part of the room.
 constexpr int64_t kKeptDivisor = 4;
@@ -31,7 +31,7 @@ constexpr int64_t kSummariesDivisor = 4;
 // A prompt that leaves out turns begins where at least this part of the room has become free, as
 // far as texts tell, so that the prompts after it begin there, too.
 constexpr int64_t kFreedDivisor = 2;
-// How many summaries that came to nothing are remembered.
+// The number of summaries that are remembered because they came to nothing.
 constexpr size_t kFailedMax = 1024;
 
 int64_t bytes_of(std::span<const ChatMessage> messages) {
@@ -245,7 +245,7 @@ Summaries::Work Summaries::next_of(const SummarySource& source) {
   const int64_t wanted = kBytesOfToken * std::clamp(block, kBlockTokensMin, kBlockTokensMax);
   int64_t bytes = 0;
   size_t end = begin;
-  // What could not be summarised is tried again with one turn more.
+  // A block that could not be summarised is tried again with one turn more.
   const auto failed = [&] {
     const std::span<const size_t> turns = std::span(begins).subspan(begin, end - begin + 1);
     return failed_.contains({source.tenant, hash_of_turns(messages, turns)});
@@ -256,7 +256,7 @@ Summaries::Work Summaries::next_of(const SummarySource& source) {
   const bool keeps_enough = tokens_of(end, begins.size() - 1) >= source.room / kKeptDivisor;
   if (bytes < wanted || !keeps_enough) return {};
   const int64_t most = source.room / kSummariesDivisor;
-  // That of a very long turn leaves room for another one.
+  // The summary of a very long turn leaves room for another one.
   const int64_t tokens_max =
       std::max(kSummaryTokensMin, std::min(tokens_of(begin, end) / options_.divisor, most / 2));
   ids = merged_summaries(source.tenant, std::move(ids), most, registry_, tokens_max);
@@ -394,7 +394,7 @@ void Summaries::ended(Reprefill&& idle, bool complete) {
   }
   if (!complete) return;
   Chunk& chunk = idle.draft->chunk;
-  // What was deleted meanwhile is not to come back as a part of a summary.
+  // A turn that was deleted meanwhile must not come back as a part of a summary.
   const bool has_all = std::ranges::all_of(chunk.parent_ids, [&](const std::string& id) {
     return registry_.find(idle.tenant, id).ok();
   });
@@ -420,7 +420,7 @@ void Summaries::give_up(const Name& name) {
   sources_.erase(name);
 }
 
-// What the model wrote, without thoughts; of a text that was cut, the whole sentences.
+// Returns what the model wrote, without thoughts. A text that was cut ends with a whole sentence.
 std::string Summaries::answer_of(const Reprefill& idle) const {
   const SummaryDraft& draft = *idle.draft;
   const auto harmony =

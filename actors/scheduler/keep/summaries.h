@@ -30,7 +30,7 @@
 namespace cascade {
 
 struct SummaryOptions {
-  std::string prompt = kSummaryPrompt;  // as there
+  std::string prompt = kSummaryPrompt;  // as described there
   // A summary has at most this part of the tokens that it summarises.
   int64_t divisor = 8;
   std::function<uint64_t()> random = system_random;  // for ids
@@ -55,7 +55,7 @@ struct SummarySource {
 };
 
 // A conversation that leaves out turns (on_overflow = summarize) gets summaries of its oldest turns
-// once it has half of its room: one for each block of about an eighth of the room, at most
+// once it has half of its room: one for each block of a sixteenth to an eighth of the room, at most
 // kBlockTokensMax. The newest quarter of the room is not summarised. If the summaries of a prompt
 // would have more than a quarter of its room, some of them are summarised together first. A turn
 // has one summary, and a summary is part of one summary of summaries, which takes its place.
@@ -104,7 +104,7 @@ class Summaries {
  private:
   using Name = std::pair<std::string, std::string>;  // tenant, content_hash
 
-  // What one summary is made of.
+  // The parts that one summary is made of.
   struct Work {
     std::string content_hash;
     std::string text;
